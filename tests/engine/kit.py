@@ -14,7 +14,8 @@ import pyarrow as pa
 from freshet.app import App
 from freshet.app.declared.spec import QuerySpec, StreamSpec, TableSpec
 from freshet.log import Retention
-from freshet.model import Query, QueryGraph, Stream, parse_schema
+from freshet.model import Promises, Query, QueryGraph, Stream, parse_schema
+from freshet.model.promises.promise import Missed
 from freshet.policies import Everything, Policy
 from freshet.testing import LocalRun
 
@@ -55,6 +56,8 @@ class Application(LocalRun):
         tables: First contents of tables.
         share: Whether operators that do the same are one, those that give the output of a query apart; ``"root"``:
             these, too.
+        periodic: Which instance of periodic queries runs first.
+        missed: What becomes of releases that they miss.
         options: More for :class:`LocalRun`.
     """
 
@@ -69,21 +72,29 @@ class Application(LocalRun):
         retention: Retention = KEEP,
         tables: Mapping[str, pa.Table] | None = None,
         share: bool | Literal["root"] = False,
+        periodic: str = "edf",
+        missed: Missed = "skip",
         **options: Any,
     ) -> None:
         self._share = share
-        app = App("tests")
+        app = App("tests", periodic=periodic)
         time = ("ts", "UTC", None, LATENESS) if event_time else ()
         for stream in streams or [Stream(name, SCHEMA, *time) for name in STREAMS]:
             app.streams[stream.name] = StreamSpec(stream, retention=retention)
         for name, rows in (tables or {}).items():
             app.tables[name] = TableSpec(name, Path(name), rows.schema)
         for name, text in queries.items():
-            app.queries[name] = QuerySpec(name, text)
+            app.queries[name] = QuerySpec(name, text, Promises(missed=missed))
         super().__init__(app, policy=policy or Everything(), workers=slots, tables=tables, **options)
 
     def form(self, query: Query) -> Query:
-        return by_content(query, self._share == "root") if self._share else query
+        shares = self._share and not query.is_periodic
+        return by_content(query, self._share == "root") if shares else query
+
+    @property
+    def now(self) -> int:
+        """How far the arrivals have come, in microseconds."""
+        return self._at
 
     def append(self, stream: str, rows: Sequence[Row], arrival: int = 1) -> None:
         """Appends rows ``(seconds, k, v)``."""

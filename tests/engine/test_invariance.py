@@ -16,7 +16,7 @@ from tests.engine.grammar.draws import FORMS
 from tests.engine.grammar.judge import check
 from tests.engine.grammar.reduce import reduced
 
-QUICK, LONG = 240, 10_000
+QUICK, LONG = 270, 11_250
 """Queries in all; a case has one to three, all over the same log."""
 
 

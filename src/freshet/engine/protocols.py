@@ -86,6 +86,13 @@ class QueueLog(TrainSource, Protocol):
     def first_at(self, stream: str, time: int, since: int) -> int:
         """The offset, from ``since`` on, of the first tuple that arrived at a time (microseconds) or later."""
 
+    def held_from(self, stream: str, first: int) -> int:
+        """The offset from which on windows may hold a stream, of which they now hold what is behind ``first``: in front
+        of it lies more than the bound of the stream."""
+
+    def lost(self, query: str) -> Sequence[Missing]:
+        """What the ledger has of a query that was let go or lost."""
+
     def release(
         self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
     ) -> Sequence[Instance]:

@@ -177,6 +177,13 @@ class LogQueues:
     def first_at(self, stream: str, time: int, since: int) -> int:
         return self.log.first_at(stream, time, max(since, self.log.oldest(stream)))
 
+    def held_from(self, stream: str, first: int) -> int:
+        bound = self.log.streams()[stream].bound_bytes
+        return first if bound is None else max(first, self.log.newest_within(stream, bound))
+
+    def lost(self, query: str) -> Sequence[Missing]:
+        return [entry for entry in self.log.ledger() if entry.query == query and entry.kind == "lost"]
+
     def release(
         self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
     ) -> Sequence[Instance]:

@@ -192,6 +192,8 @@ class WaitingInstance:
     """How it runs now, or ran at last."""
     panes: Mapping[str, KeptPanes] = field(default_factory=dict)
     """What the panes of its windows kept, by the names of edges that lead to them."""
+    moves: tuple[tuple[EdgeState, int], ...] = ()
+    """Where its commit moves the cursors of its edges."""
 
     @property
     def key(self) -> tuple[str, int]:

@@ -22,6 +22,7 @@ from freshet.kernels.superbox.program import Program
 from freshet.model import Project, Train
 from freshet.model.promises.keep import KEEP_HASH
 from freshet.model.scheduling.unit import Worths
+from freshet.model.schema import WEIGHT
 
 _RANKS: Final = 129
 """Maximum number of values that tell what tuples are worth."""
@@ -57,7 +58,13 @@ def kept_rows(table: pa.Table, train: Train) -> KeptRows:
     worths = None if values is None else _worths(train.keep.edge, values)
     kept = np.flatnonzero(kept_mask(train, values))
     # By their numbers: a mask takes longer.
-    return KeptRows(table if len(kept) == len(table) else table.take(pa.array(kept)), worths)
+    found = table if len(kept) == len(table) else table.take(pa.array(kept))
+    return KeptRows(_weighed(found, train.keep.ratio) if train.keep.weighed else found, worths)
+
+
+def _weighed(table: pa.Table, ratio: float) -> pa.Table:
+    """The arrival stays the last column."""
+    return table.add_column(table.num_columns - 1, WEIGHT, pa.array(np.full(table.num_rows, 1.0 / ratio)))
 
 
 def kept_mask(train: Train, values: Floats | None = None) -> Mask:

@@ -73,6 +73,11 @@ class Readable:
         with self._stream(stream) as found:
             return found.index.bytes(first, end)
 
+    def newest_within(self, stream: str, limit: int) -> int:
+        """The lowest boundary of a segment with at most so many bytes between it and the end."""
+        with self._stream(stream) as found:
+            return found.index.newest_within(limit)
+
     def watermark(self, stream: str, offset: int | None = None) -> int | None:
         """A time in microseconds: no tuple at or behind an offset (by default the end) is older. None if unknown."""
         with self._stream(stream) as found:

@@ -22,6 +22,10 @@ An output tuple carries the arrival of the tuple it was made from, so response t
 and ``now()`` has one value per tuple, whatever the schedule.
 """
 
+WEIGHT: Final = "__weight"
+"""Hidden column of tuples of which some were left out, for queries that ask for estimates: how many of the tuples that
+there were each of them stands for (double)."""
+
 KEPT: Final = "choose one that does not begin with two underscores and is not _arrival"
 MOST_CHARACTERS: Final = 200_000
 """Maximum number of characters in a schema's text."""

@@ -222,6 +222,14 @@ class SimulatedLog(MadeUp):
         late = np.flatnonzero(known.arrivals[since : known.end] >= time / 1e6)
         return since + int(late[0]) if len(late) else max(since, known.end)
 
+    def held_from(self, stream: str, first: int) -> int:
+        """Everything: a simulated stream has no bound."""
+        return first
+
+    def lost(self, query: str) -> Sequence[Missing]:
+        """Nothing."""
+        return ()
+
     def release(
         self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
     ) -> Sequence[Instance]:

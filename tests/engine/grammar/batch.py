@@ -15,19 +15,22 @@ from tests.engine.grammar.shapes import body_shape
 
 from freshet.testing.compare import Row
 
+Releases = Mapping[str, Sequence[int]]
+"""The releases of periodic queries at which they answered, in microseconds."""
 
-def answers(queries: Sequence[Query], held: Mapping[str, Expected]) -> dict[str, list[Row]]:
+
+def answers(queries: Sequence[Query], held: Mapping[str, Expected], releases: Releases) -> dict[str, list[Row]]:
     """The rows of all queries, each followed by its time."""
     connection = _over(held)
     found = {}
     for query in queries:
-        _make(connection, query)
+        _make(connection, query, releases)
         shown = ", ".join(name for name, _ in body_shape(query.body).columns)
         found[query.name] = connection.execute(f"SELECT {shown}, at_ FROM {query.name}").fetchall()
     return found
 
 
-def joins_more(limit: int, queries: Sequence[Query], held: Mapping[str, Expected]) -> bool:
+def joins_more(limit: int, queries: Sequence[Query], held: Mapping[str, Expected], releases: Releases) -> bool:
     """Whether the joins of all queries have more rows than a limit; nothing else makes many out of few.
 
     What is inside is counted first, and nothing beyond the limit is computed, so that this takes little time however
@@ -37,12 +40,13 @@ def joins_more(limit: int, queries: Sequence[Query], held: Mapping[str, Expected
     last = max((number for number, some in enumerate(joins) if some), default=-1)
     connection, left = _over(held) if last >= 0 else _duck(), limit
     for number, query in enumerate(queries[: last + 1]):
+        _release(connection, query, releases)
         for join in joins[number]:
             left -= _count(connection, joined(join), left)
             if left < 0:
                 return True
         if number < last:
-            _make(connection, query)
+            _make(connection, query, releases)
     return False
 
 
@@ -61,8 +65,15 @@ def _count(connection: duckdb.DuckDBPyConnection, rows: str, limit: int) -> int:
     return int(found)
 
 
-def _make(connection: duckdb.DuckDBPyConnection, query: Query) -> None:
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {query.name} AS {output(query.body)}")
+def _make(connection: duckdb.DuckDBPyConnection, query: Query, releases: Releases) -> None:
+    _release(connection, query, releases)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {query.name} AS {output(query)}")
+
+
+def _release(connection: duckdb.DuckDBPyConnection, query: Query, releases: Releases) -> None:
+    """Says which releases a periodic query has."""
+    if query.period:
+        connection.register("releases_", pa.table({"r_": pa.array(releases[query.name], pa.int64())}))
 
 
 def _over(held: Mapping[str, Expected]) -> duckdb.DuckDBPyConnection:
@@ -70,9 +81,10 @@ def _over(held: Mapping[str, Expected]) -> duckdb.DuckDBPyConnection:
     connection = _duck()
     kinds = {"text": pa.string(), "int": pa.int32(), "float": pa.float64(), "time": pa.int64()}
     for named in NAMED:
-        rows = [(*row[1:], row[0], place, None, None) for place, row in enumerate(held[named.name].rows)]
+        came = zip(held[named.name].rows, held[named.name].arrivals, strict=True)
+        rows = [(*row[1:], row[0], place, None, None, arrival) for place, (row, arrival) in enumerate(came)]
         fields = [(name, kinds[kind]) for name, kind in named.shape.columns]
-        schema = pa.schema([*fields, *((name, pa.int64()) for name in ("us_", "pos_", "f_", "u_"))])
+        schema = pa.schema([*fields, *((name, pa.int64()) for name in ("us_", "pos_", "f_", "u_", "arr_"))])
         columns = zip(*rows, strict=True) if rows else [()] * len(schema)
         arrays = [pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
         connection.register(named.name, pa.Table.from_arrays(arrays, schema=schema))

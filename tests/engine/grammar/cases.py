@@ -12,16 +12,21 @@ from tests.engine.grammar.batch import joins_more
 from tests.engine.grammar.draws import queries
 from tests.engine.grammar.duckdb_text import output
 from tests.engine.grammar.forms import SECOND, Query
-from tests.engine.grammar.freshet_text import text
+from tests.engine.grammar.freshet_text import query_text
 from tests.engine.grammar.logs import END, NAMED, STREAMS, Step, log
 from tests.engine.grammar.moments import Append, Heartbeat, Moment, Turns, contents, moments
 from tests.engine.kit import Application
 
 from freshet.engine.fold_states import MOST_PIECES
-from freshet.testing import Faults
+from freshet.model import releases_between
+from freshet.model.promises.promise import Missed
+from freshet.testing import Faults, local_run
 from freshet.testing.schedule import POLICIES, make_policy
 
 TWIN = "_twin"
+START = round(local_run.START * SECOND)
+"""When applications start."""
+PERIODIC = ("edf", "edf-fused", "rm", "dm", "llf", "edf(shortest)")
 LARGEST = 10_000
 """Rows that the joins of a case may make. One case in a thousand would make a million, and take longer than
 all the others together."""
@@ -47,6 +52,8 @@ class Case:
         twins: What befalls those queries that are there a second time under another name and share all their operators
             but the last one: nothing, their outputs now and then take nothing, or they raise. ``one``: nothing, and
             they share the last one, too. None: there are none.
+        periodic: Which instance of periodic queries runs first.
+        missed: What becomes of releases that a crash made them miss.
     """
 
     steps: Sequence[Step]
@@ -59,11 +66,14 @@ class Case:
     pieces: int
     resplits: float = 0.0
     twins: Twins = None
+    periodic: str = "edf"
+    missed: Missed = "skip"
 
     def __repr__(self) -> str:
-        texts = [f"{query.name}: {text(query.body)}\n      in DuckDB: {output(query.body)}" for query in self.queries]
+        texts = [f"{query.name}: {query_text(query)}\n      in DuckDB: {output(query)}" for query in self.queries]
         run = f"{' then '.join(self.policies)}, {self.slots} slots, seed {self.seed}, crash at {self.crash}"
         run += f", states in {self.pieces} pieces, resplits {self.resplits}, twins {self.twins}"
+        run += f", {self.periodic}, missed releases: {self.missed}"
         lines = [*texts, f"from {self.start}, {run}:", *(f"  {step}" for step in self.steps)]
         return "\n".join(["a case", *(f"    {line}" for line in lines)])
 
@@ -73,24 +83,35 @@ def draw_case(form: str, seed: int) -> Case:
     draw = random.Random(f"{form} {seed}")
     while True:
         case = _draw(draw, form)
-        if not joins_more(LARGEST, case.queries, contents(case.steps, case.start)):
+        if not joins_more(LARGEST, case.queries, contents(case.steps, case.start), _due(case)):
             break
     twins: Twins = draw.choice((None, "free", "held", "failing", "one"))
     return case if twins is None else replace(case, queries=_with_twins(case.queries), twins=twins)
 
 
+def _due(case: Case) -> dict[str, range]:
+    """The releases of periodic queries while a case is played."""
+    last = max(case.start, START) + sum(gap for _, _, gap, _ in case.steps)
+    return {query.name: releases_between(START, last, query.period) for query in case.queries if query.period}
+
+
 def _draw(draw: random.Random, form: str) -> Case:
     streams = draw.choice((1, 2, 2, 3, 4))
+    made = queries(draw, NAMED[:streams], form)
+    # No query is released before it is there.
+    early = () if any(query.period for query in made) else (20 * SECOND, -5 * SECOND)
     return Case(
         steps=log(draw, streams),
-        queries=queries(draw, NAMED[:streams], form),
+        queries=made,
         policies=(draw.choice(POLICIES), draw.choice(POLICIES)),
         slots=draw.randint(1, 3),
         seed=draw.randint(0, 1000),
         crash=draw.choice((None, draw.randint(1, 14), draw.randint(1, 28))),
-        start=draw.choice((20 * SECOND, -5 * SECOND, 1_700_000_000 * SECOND)),
+        start=draw.choice((*early, START)),
         pieces=draw.choice((MOST_PIECES, 2)),
         resplits=draw.choice((0.0, 0.1, 0.5)),
+        periodic=draw.choice(PERIODIC),
+        missed=draw.choice(("skip", "catch-up")),
     )
 
 
@@ -107,7 +128,7 @@ class Play:
 
     def __post_init__(self) -> None:
         case = self.case
-        texts = {query.name: text(query.body) for query in case.queries}
+        texts = {query.name: query_text(query) for query in case.queries}
         self._twins = [name for name in texts if name.endswith(TWIN)]
         self._faults = Faults()
         if case.twins == "failing":
@@ -123,6 +144,8 @@ class Play:
             share="root" if case.twins == "one" else case.twins is not None,
             faults=self._faults,
             resplits=case.resplits,
+            periodic=case.periodic,
+            missed=case.missed,
         )
         self._random = random.Random(case.seed)
         self.held = contents(case.steps, case.start)
@@ -151,6 +174,14 @@ class Play:
         else:
             self.app.engine.set_policy(make_policy("everything", self.case.seed))
         self.app.run()
+
+    def releases(self) -> dict[str, list[int]]:
+        """The releases at which periodic queries have answered."""
+        return {
+            query.name: [each.release for each in self.app.instances(query.name) if each.state == "answered"]
+            for query in self.case.queries
+            if query.period
+        }
 
     def crash(self) -> None:
         """The process dies, with units on their way, and another one goes on with what is in the state folder."""

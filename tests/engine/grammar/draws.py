@@ -25,6 +25,7 @@ from tests.engine.grammar.forms import (
     Term,
     Window,
 )
+from tests.engine.grammar.logs import STREAMS
 from tests.engine.grammar.shapes import member_shape, output_shape, slide_of, source_shape
 from tests.engine.grammar.terms import COMPARED, call, chance, condition, of_kind, pick, term
 
@@ -33,7 +34,7 @@ SIZES = [SECOND, 1500_000, *(n * SECOND for n in (2, 3, 4, 5, 7, 10))]
 Fits = Callable[[Shape], bool]
 _SOME, _FEW = (0, 0, 0, 0, 1, 1, 2), (0, 0, 0, 0, 0, 1)
 
-FORMS = ("boundaries", "moving", "join", "counted", "distinct", "set", "union", "plain")
+FORMS = ("boundaries", "moving", "join", "counted", "distinct", "set", "union", "plain", "periodic")
 """What a query may be at its outside."""
 
 
@@ -43,11 +44,12 @@ def queries(draw: random.Random, streams: Sequence[Named], form: str) -> list[Qu
     forms = [*draw.choices(FORMS, k=draw.randint(0, 2)), form]
     draw.shuffle(forms)
     for number, each in enumerate(forms):
-        query = Query(f"q{number}", Grammar(draw, pool, f"q{number}").query(each))
+        period = pick(draw, SLIDES) if each == "periodic" else 0
+        query = Query(f"q{number}", Grammar(draw, pool, f"q{number}").query(each), period)
         made.append(query)
         if not (isinstance(query.body, Select) and query.body.changes):
             # As often as all streams together, so that there are chains of queries.
-            pool += [Named(query.name, output_shape(query.body))] * len(streams)
+            pool += [Named(query.name, output_shape(query))] * len(streams)
     return made
 
 
@@ -74,6 +76,8 @@ class Grammar:
     def query(self, form: str) -> Body:
         if form == "boundaries" and chance(self.draw, 1):
             return self.changes()
+        if form == "periodic":
+            return self.released()
         return self.body(form, 1)
 
     def body(self, form: str, depth: int) -> Body:
@@ -214,6 +218,8 @@ class Grammar:
 
     def bounds(self, members: Sequence[Member]) -> list[Item]:
         window = members[0].window
+        if window is not None and window.released:
+            return []  # the release is a hidden column
         with_each = window is not None and window.with_each_tuple
         if with_each and (not window or not window.of_time):
             return []
@@ -244,6 +250,53 @@ class Grammar:
                 member = replace(member, window=replace(member.window, form="slide"))
         scope = scope_of([member])
         return Select(self.comparable(self.columns(), scope, [member]), (member,), (), self.where(scope), distinct=True)
+
+    # Periodic queries
+
+    def released(self) -> Body:
+        """What a periodic query computes over windows that end at its releases."""
+        match pick(self.draw, ["plain", "grouped", "grouped", "join", "counted", "distinct", "set"]):
+            case "plain":
+                member = self.seen("a")
+                scope = scope_of([member])
+                return Select(self.items(scope, [member]), (member,), (), self.where(scope))
+            case "grouped":
+                return self.grouped(self.seen("a"))
+            case "distinct":
+                member = self.seen("a")
+                scope = scope_of([member])
+                items = self.comparable(self.columns(), scope, [member])
+                return Select(items, (member,), (), self.where(scope), distinct=True)
+            case "set":
+                columns = self.columns()
+                first, second = (self.choosing(columns, [], self.seen("a")) for _ in range(2))
+                return Combined(pick(self.draw, ["EXCEPT", "INTERSECT", "UNION"]), (first, second))
+            case form:
+                members = [self.seen(alias) for alias in "abc"[: pick(self.draw, [2, 2, 3])]]
+                joins = []
+                for number in range(1, len(members)):
+                    left = form == "join" and chance(self.draw, 4)
+                    joins.append(Join("left" if left else "inner", self.on(members[: number + 1], left)))
+                if form == "counted":
+                    return self.grouped(members[0], tuple(members[1:]), tuple(joins))
+                scope = scope_of(members)
+                items = self.items(scope, self.carriers(members, joins))
+                return Select(items, tuple(members), tuple(joins), self.where(scope, _FEW))
+
+    def seen(self, alias: str) -> Member:
+        """What an instance sees of a stream. What it sees of an output is in the log alone: when that came depends on
+        the schedule."""
+        source = pick(self.draw, [named for named in self.pool if named.name in STREAMS])
+        columns = [name for name, kind in source.shape.columns if kind in ("text", "int")]
+        match pick(self.draw, ["range", "range", "rows", "partition"]):
+            case "range":
+                window = Window("range", pick(self.draw, SIZES), released=True)
+            case "rows":
+                window = Window("rows", rows=self.draw.randint(1, 4), released=True)
+            case _:
+                rows, by = self.draw.randint(1, 3), pick(self.draw, columns)
+                window = Window("partition", rows=rows, by=by, released=True)
+        return Member(alias, source, window)
 
     def columns(self) -> list[tuple[str, Kind]]:
         """Names and types that a SELECT shall give."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.engine.grammar.forms import Body, Combined, Item, Member, Named, Select, Slide, Term
-from tests.engine.grammar.shapes import body_shape, moves_into, slide_of, with_each_tuple
+from tests.engine.grammar.forms import Body, Combined, Item, Member, Named, Query, Select, Slide, Term, Window
+from tests.engine.grammar.shapes import body_shape, moves_into, output_shape, slide_of, with_each_tuple
 
 
 def duck(body: Body) -> str:
@@ -27,12 +27,12 @@ def duck(body: Body) -> str:
     return _moving(body) if with_each_tuple(body) else _at_boundaries(body)
 
 
-def output(body: Body) -> str:
+def output(query: Query) -> str:
     """What a query gives out: the time of its rows is what a column says, and they count for no time by themselves.
 
     A fifth column, ``at_``, is the time that they had.
     """
-    shape = body_shape(body)
+    body, shape = query.body, output_shape(query)
     time = shape.events[0] if shape.events else "us_" if shape.clock == "arrival" else "NULL::BIGINT"
     names = ", ".join(name for name, _ in shape.columns)
     hidden = f"{time} AS us_, pos_, NULL::BIGINT AS f_, NULL::BIGINT AS u_"
@@ -47,11 +47,24 @@ def _floor(value: str, slide: Slide) -> str:
 def _member(member: Member) -> str:
     source, window = member.source, member.window
     rows = source.name if isinstance(source, Named) else f"({duck(source.body)})"
+    if window is not None and window.released:
+        return _released(window, rows)
     if window is None or not window.of_time:
         return rows
     size = 1 if window.form == "now" else window.size
     time = "us_ - 1" if moves_into(member) else "us_"
     return f"(SELECT * REPLACE ({time} AS us_, {time} AS f_, {time} + {size} AS u_) FROM {rows})"
+
+
+def _released(window: Window, rows: str) -> str:
+    """What had arrived at each release of the query, in the table ``releases_``, as far as its window holds it."""
+    seen = "arr_ < r_" if window.form != "range" else f"arr_ < r_ AND arr_ >= r_ - {window.size}"
+    part = f", {window.by}" if window.by else ""
+    newest = f"row_number() OVER (PARTITION BY r_{part} ORDER BY pos_ DESC) <= {window.rows}"
+    return (
+        f"(SELECT * EXCLUDE (r_) REPLACE (r_ AS us_, r_ - 1 AS f_, r_ AS u_) FROM {rows} JOIN releases_ ON {seen}"
+        f"{'' if window.form == 'range' else f' QUALIFY {newest}'})"
+    )
 
 
 def _starts(members: Sequence[Member]) -> str:

@@ -31,18 +31,19 @@ class Term:
 
 @dataclass(frozen=True)
 class Window:
-    """A window; times in microseconds."""
+    """A window; times in microseconds. With ``released`` it ends at releases, and goes by the arrival."""
 
     form: Literal["range", "slide", "tumble", "hop", "window", "now", "rows", "partition", "unbounded"]
     size: int = 0
     slide: int = 0
     rows: int = 0
     by: str = ""
+    released: bool = False
 
     @property
     def with_each_tuple(self) -> bool:
         """Whether an aggregate over it gives a row for each tuple, not at boundaries."""
-        return self.form in ("range", "rows", "partition", "unbounded")
+        return not self.released and self.form in ("range", "rows", "partition", "unbounded")
 
     @property
     def of_time(self) -> bool:
@@ -164,7 +165,8 @@ Body = Select | Combined
 
 @dataclass(frozen=True)
 class Query:
-    """A query of an application."""
+    """A query of an application; with a period (microseconds) it answers at each multiple of it."""
 
     name: str
     body: Body
+    period: int = 0

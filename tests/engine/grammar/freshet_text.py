@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.engine.grammar.forms import SECOND, Body, Combined, Item, Member, Named, Select, Term, Window
+from tests.engine.grammar.forms import SECOND, Body, Combined, Item, Member, Named, Query, Select, Term, Window
 from tests.engine.grammar.shapes import source_shape
+
+
+def query_text(query: Query) -> str:
+    return f"{text(query.body)} PERIOD {_duration(query.period)}" if query.period else text(query.body)
 
 
 def text(body: Body) -> str:

@@ -7,13 +7,15 @@ from typing import Literal
 from unittest.mock import patch
 
 from tests.engine.grammar.batch import answers
-from tests.engine.grammar.cases import Case, Play
+from tests.engine.grammar.cases import START, Case, Play
 from tests.engine.grammar.compare import plain, same, within
 from tests.engine.grammar.forms import Body, Combined, Derived, Kind, Member, Named, Query, Select
 from tests.engine.grammar.logs import STREAMS
 from tests.engine.grammar.shapes import body_shape, with_each_tuple
 
 from freshet.engine import fold_states
+from freshet.engine.periodic import releases
+from freshet.model import releases_between
 from freshet.testing.compare import Row
 
 Due = Literal["at once", "closed", "later"]
@@ -21,6 +23,7 @@ Due = Literal["at once", "closed", "later"]
 later."""
 
 
+@patch.dict(releases.MOST_AT_ONCE, {"catch-up": releases.MOST_AT_ONCE["skip"]})
 def check(case: Case) -> tuple[int, int]:
     """Plays a case: before the end of time the rows must be those that are due by then, after it those of the batch.
 
@@ -30,16 +33,29 @@ def check(case: Case) -> tuple[int, int]:
     try:
         with patch.object(fold_states, "MOST_PIECES", case.pieces):
             play.play()
+        check_releases(play)
         for name, held in play.held.items():
             found, came = ([tuple(map(plain, row)) for row in rows] for rows in (play.app.tuples(name), held.contents))
             assert found == came, f"{case}\n{name} holds {found}, not {came}"
-        expected = answers(case.queries, play.held)
-        _check_open(play, expected)
+        _check_open(play, answers(case.queries, play.held, play.releases()))
         play.end_time()
+        expected = answers(case.queries, play.held, play.releases())
         check_closed(case, play.app.tuples, expected)
         return len(expected), sum(map(bool, expected.values()))
     finally:
         play.app.close()
+
+
+def check_releases(play: Play) -> None:
+    """Every release up to now was answered, or the ledger says that it was skipped."""
+    for query in (each for each in play.case.queries if each.period):
+        entries = [each for each in play.app.missing(query.name) if each.kind == "skipped"]
+        skipped = {number * query.period for each in entries for number in range(each.first, each.end)}
+        answered, due = set(play.releases()[query.name]), set(releases_between(START, play.app.now, query.period))
+        reasons = {each.reason for each in entries}
+        assert play.case.missed == "skip" or reasons <= {"too many were due at once"}, f"{play.case}\n{entries}"
+        assert answered.isdisjoint(skipped), f"{play.case}\n{query.name}: {answered & skipped} twice"
+        assert answered | skipped == due, f"{play.case}\n{query.name}: {due ^ (answered | skipped)}"
 
 
 def check_closed(case: Case, tuples: Callable[[str], Sequence[Row]], batch: Mapping[str, Sequence[Row]]) -> None:
@@ -89,7 +105,7 @@ def _when(queries: Sequence[Query]) -> dict[str, Due]:
     """When the rows of each query come."""
     known: dict[str, Due] = {}
     for query in queries:
-        known[query.name] = _due(query.body, known)
+        known[query.name] = "at once" if query.period else _due(query.body, known)
     return known
 
 

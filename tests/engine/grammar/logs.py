@@ -79,6 +79,7 @@ class Expected:
     rows: list[Row] = field(default_factory=list)
     """``(time, *columns)`` of the tuples that are not late, in their order."""
     newest: int | None = None
+    arrivals: list[int] = field(default_factory=list)
 
     @property
     def contents(self) -> list[Row]:
@@ -94,12 +95,14 @@ class Expected:
         """Takes rows in that are in time."""
         if self.stream.event_time is None:
             self.rows += [(arrival, *row) for row in rows]
+            self.arrivals += [arrival] * len(rows)
             self.newest = arrival
             return
         for row in rows:
             limit = self.watermark
             if limit is None or row[0] >= limit:
                 self.rows.append((row[0], *row))
+                self.arrivals.append(arrival)
                 self.heartbeat(row[0])
 
     def heartbeat(self, time: int) -> None:

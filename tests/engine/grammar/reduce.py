@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.engine.grammar.cases import Case
-from tests.engine.grammar.forms import SECOND, Body, Combined, Derived, Query, Select
+from tests.engine.grammar.forms import SECOND, Body, Combined, Derived, Select
 
 TRIES = 600
 """Cases that may be tried on the way."""
@@ -55,7 +55,9 @@ def _simpler(case: Case) -> Iterator[Case]:
     yield from _fewer_rows(case)
     for number, query in enumerate(case.queries):
         for body in _bodies(query.body):
-            yield replace(case, queries=[*case.queries[:number], Query(query.name, body), *case.queries[number + 1 :]])
+            yield replace(
+                case, queries=[*case.queries[:number], replace(query, body=body), *case.queries[number + 1 :]]
+            )
 
 
 def _fewer_rows(case: Case) -> Iterator[Case]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.engine.grammar.forms import Body, Clock, Combined, Member, Named, Select, Shape, Slide, Source, Window
+from tests.engine.grammar.forms import Body, Clock, Combined, Member, Named, Query, Select, Shape, Slide, Source, Window
 
 
 def source_shape(source: Source) -> Shape:
@@ -15,6 +15,9 @@ def member_shape(member: Member) -> Shape:
     shape, window = source_shape(member.source), member.window
     if window is None:
         return shape
+    if window.released:
+        # All its rows are there at the release, for one moment.
+        return Shape(shape.columns, "arrival", valid=True, slide=Slide(1))
     if not window.of_time:
         return replace(shape, valid=False, slide=None)
     clock: Clock = "event" if shape.clock == "none" else shape.clock
@@ -30,7 +33,7 @@ def moves_into(member: Member) -> bool:
 
 def boundaries_of(window: Window) -> Slide | None:
     """Its boundaries."""
-    if window.form == "now":
+    if window.released or window.form == "now":
         return Slide(1)
     if window.form == "tumble":
         return Slide(window.size)
@@ -52,9 +55,12 @@ def with_each_tuple(select: Select) -> bool:
     return len(select.members) == 1 and window is not None and window.with_each_tuple
 
 
-def output_shape(body: Body) -> Shape:
-    """The shape of the output of a query: only a column carries event time out, and how long a row counts is lost."""
-    shape = body_shape(body)
+def output_shape(query: Query) -> Shape:
+    """The shape of the output of a query: only a column carries event time out, and how long a row counts is lost. Rows
+    of a periodic one bear its releases as their arrivals."""
+    shape = body_shape(query.body)
+    if query.period:
+        return Shape(shape.columns, "arrival")
     clock: Clock = "event" if shape.events else "arrival" if shape.clock == "arrival" else "none"
     time = shape.events[:1]
     ended = shape.ended & {*time}

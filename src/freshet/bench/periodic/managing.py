@@ -122,7 +122,8 @@ def figures_of(found: SideRuns) -> dict[str, float | Spread]:
                 quality["dynamic"], [max(_LEAST, each) for each in quality[other]]
             )
         figures[_key("missed_dynamic", load)] = mean([run.missed for run in sides["dynamic"]])
-        figures[_key("deviation_dynamic", load)] = mean([run.deviation for run in sides["dynamic"]])
+        for side in ("dynamic", "fair", "feedback", "best-effort"):
+            figures[_key(f"deviation_{side}", load)] = mean([run.deviation for run in sides[side]])
         for side, values in quality.items():
             figures[_key(f"quality_{side}", load)] = mean(values)
     ours = [run for load in LOADS for run in found["dynamic", load]]
@@ -154,7 +155,8 @@ def conditions_of(bench: ManagingBench, gains: Gains, searched: Mapping[str, flo
         "arrivals": f"{CHUNKS} times per second and stream, Poisson numbers; the same for all sides of a repetition",
         "tables": "dealt by seeds 0-9, anew at each common release, the same for all sides; 5 repetitions of 8 s have "
         "each seed twice",
-        "sides": "dynamic: levels by prediction, samples where they tell most; fixed: the same with samples of 1/10; "
+        "sides": "dynamic: levels by prediction with the highest average, samples where they tell most; fair: the same "
+        "with the highest common level; fixed: as dynamic with samples of 1/10; "
         "feedback: a PI controller on the miss ratio; best effort reads everything; shortest-first: best effort that "
         "breaks ties by the expected time. A new engine in each repetition; controllers and margins go on",
         "gains_of_feedback": {"integral": gains.integral, "proportional": gains.proportional, "searched": searched},

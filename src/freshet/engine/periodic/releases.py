@@ -7,12 +7,13 @@ Its commit takes in the answer, moves the cursors to where the next window begin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from freshet.engine.binding import shape_of
 from freshet.engine.board import Board
+from freshet.engine.periodic.held_windows import HeldWindows
 from freshet.engine.periodic.kept_panes import KeptPane, KeptPanes
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, FoldState, QueryState, WaitingInstance
@@ -36,6 +37,7 @@ from freshet.model import (
 )
 from freshet.model.promises.promise import Missed
 from freshet.model.scheduling.instance import NO_TIME
+from freshet.model.schema import WEIGHT
 
 MOST_AT_ONCE: Final[dict[Missed, int]] = {"skip": 100, "catch-up": 100_000}
 """Number of releases of a query that are taken at once, at most: a clock may jump by years."""
@@ -52,16 +54,20 @@ class PeriodicQuery:
         number: Its number.
         edges: Its edges from streams and outputs.
         last: The last release that was taken, or when the query was started.
+        windows: What its windows have let go.
     """
 
     state: QueryState
     number: int
     edges: tuple[EdgeState, ...]
     last: int
+    windows: HeldWindows
     panes: dict[str, KeptPanes] = field(default_factory=dict)
     """What the panes of its windows kept, by edge."""
     size: int = 0
     """Its longest window of time; 0: all its windows count rows."""
+    weighed: bool = False
+    """Whether it asks for estimates of what all tuples would have given."""
 
     @property
     def period(self) -> int:
@@ -101,7 +107,10 @@ class Releases:
         """Takes up a periodic query where it was; what it missed is skipped or caught up with."""
         now, last = self._log.wall(), self._log.last_release(state.name)
         edges = tuple(edge for each in self._board.of(state) for edge in each.edges if edge.window is not None)
-        query = PeriodicQuery(state, self._board.numbers[state.name], edges, now if last is None else last)
+        held = HeldWindows(state.name, edges, self._log)
+        query = PeriodicQuery(state, self._board.numbers[state.name], edges, now if last is None else last, held)
+        operators = [self._board.operators[number].node.operator for number in state.operators]
+        query.weighed = any(WEIGHT in repr(operator) for operator in operators)
         self.queries[state.name] = query
         self._recall_panes(query)
         if last is None:
@@ -157,9 +166,11 @@ class Releases:
         for query in due:
             self._skip(query, now, MOST_AT_ONCE[query.state.promises.missed], "too many were due at once")
         upto = {query.state.name: releases_between(query.last, now, query.period)[-1] for query in due}
-        made = self._log.release(upto, lambda: [each for query in due for each in self._made(query, now)], ())
+        excess = [entry for query in due for entry in query.windows.excess()]
+        made = self._log.release(upto, lambda: [each for query in due for each in self._made(query, now)], excess)
         for query in due:
             query.last = upto[query.state.name]
+            query.windows.let_go(excess, now)
         new = [self._add(self.queries[record.query], record) for record in made]
         self._sort()
         return new
@@ -173,19 +184,20 @@ class Releases:
             yield Instance(query.state.name, release, release + query.deadline, ends, since=since)
 
     def _add(self, query: PeriodicQuery, record: Instance) -> WaitingInstance:
-        windows = tuple((edge, self._first(edge, record.release, record.ends)) for edge in query.edges)
+        windows = tuple((edge, self._first(query, edge, record)) for edge in query.edges)
         self._board.instances.append(instance := WaitingInstance(record, query.number, windows, panes=query.panes))
         return instance
 
-    def _first(self, edge: EdgeState, release: int, ends: Mapping[str, int]) -> int:
+    def _first(self, query: PeriodicQuery, edge: EdgeState, record: Instance) -> int:
         """The first offset that an instance sees at an edge; -1: where the edge's cursor is."""
-        window, end = edge.window, ends[edge.edge.reader]
+        window, end = edge.window, record.ends[edge.edge.reader]
         assert window is not None
-        if window.rows is not None:
-            return max(edge.cursor, end - window.rows)
-        if window.size is None:
+        if window.passes:
             return -1
-        return min(end, self._log.first_at(edge.edge.stream, release - window.size, edge.cursor))
+        since = max(edge.cursor, query.windows.first(edge.edge.reader, record.release))
+        if window.rows is not None:
+            return min(end, max(since, end - window.rows))
+        return min(end, self._log.first_at(edge.edge.stream, record.release - (window.size or 0), since))
 
     def _sort(self) -> None:
         self._board.instances.sort(key=lambda each: (each.record.release, each.record.query))
@@ -252,7 +264,8 @@ class Releases:
         ratio = dict(instance.run.kept if instance.run else ()).get(seen.reader, 1.0)
         if ratio >= 1.0 or instance.run is None:
             return train
-        return replace(train, keep=Keep(ratio, seen.reader, reason=instance.run.reason))
+        weighed = self.queries[instance.record.query].weighed
+        return replace(train, keep=Keep(ratio, seen.reader, reason=instance.run.reason, weighed=weighed))
 
     def _states(self, chains: Sequence[Chain]) -> tuple[State, ...]:
         rows = max([train.rows for chain in chains for train in chain.trains], default=0)
@@ -277,11 +290,10 @@ class Releases:
         instances = self._effective(result.unit, chains)
         if not instances:
             return commit
+        for each in instances:
+            each.moves = tuple((edge, at) for edge, at in self._moves(each) if at > edge.cursor)
         moves = tuple(
-            (edge.edge.reader, edge.edge.stream, edge.cursor, at)
-            for each in instances
-            for edge, at in self._moves(each)
-            if at > edge.cursor
+            (edge.edge.reader, edge.edge.stream, edge.cursor, at) for each in instances for edge, at in each.moves
         )
         marks = tuple(mark for each in instances for mark in self._marks(each))
         records = tuple(self.record_of(each, result, now) for each in instances)
@@ -297,17 +309,21 @@ class Releases:
 
     def _moves(self, instance: WaitingInstance) -> Iterator[tuple[EdgeState, int]]:
         """Where the cursors are once an instance is answered: at the first tuple that a later one can see."""
-        period = self.queries[instance.record.query].period
-        for edge, _ in instance.windows:
+        query = self.queries[instance.record.query]
+        behind = [each for each in self._board.instances if each.query == instance.query and each is not instance]
+        for place, (edge, _) in enumerate(instance.windows):
             end, window = instance.record.ends[edge.edge.reader], edge.window
             assert window is not None
-            if window.rows is not None:
-                yield edge, max(edge.cursor, end - window.rows)
-            elif window.size is None:
+            if window.passes:
                 yield edge, end
+                continue
+            kept = max(edge.cursor, query.windows.latest(edge.edge.reader))
+            if window.rows is not None:
+                first = max(kept, end - window.rows)
             else:
-                since = instance.record.release + period - window.size
-                yield edge, min(end, self._log.first_at(edge.edge.stream, since, edge.cursor))
+                since = instance.record.release + query.period - (window.size or 0)
+                first = max(kept, min(end, self._log.first_at(edge.edge.stream, since, edge.cursor)))
+            yield edge, min([first, *(each.windows[place][1] for each in behind)])
 
     def _marks(self, instance: WaitingInstance) -> Iterator[tuple[str, int]]:
         """Answers bear the release as their arrival, so no earlier one can follow."""
@@ -335,11 +351,12 @@ class Releases:
         answered = self._effective(unit, chains or ())
         del self._units[unit.id]
         for each in answered:
-            for edge, at in list(self._moves(each)):
-                if (panes := each.panes.get(edge.edge.reader)) is not None:
-                    kept = dict(each.run.kept).get(edge.edge.reader, 1.0) if each.run else 1.0
-                    panes.add(KeptPane(each.record.release, max(0, at - edge.cursor), kept))
-                edge.cursor = max(edge.cursor, at)
+            for reader, panes in each.panes.items():
+                kept = dict(each.run.kept).get(reader, 1.0) if each.run else 1.0
+                rows = sum(at - edge.cursor for edge, at in each.moves if edge.edge.reader == reader)
+                panes.add(KeptPane(each.record.release, rows, kept))
+            for edge, at in each.moves:
+                edge.cursor = at
         for each in instances:
             each.running = each.back = False
         self._board.instances = [each for each in self._board.instances if each not in answered]

@@ -33,6 +33,7 @@ from freshet.kernels.expressions.types import DTYPES
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.superbox.lookup import SHARED_COST, TOGETHER, NumberSets, TextTests
 from freshet.model.functions import known_function
+from freshet.model.schema import WEIGHT
 from freshet.sql.parse.dialect import Freshet
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {
@@ -110,6 +111,8 @@ class Compiler:
     def resolve(self, name: str) -> Node:
         """The node of a column; as in Spark, case does not matter."""
         wanted = name.lower()
+        if wanted == WEIGHT and wanted not in self._names:
+            return self.text("CAST(1 AS DOUBLE)")  # nothing was left out
         if self._names.count(wanted) != 1:
             raise Unsupported(f"column {name} is {'not there' if wanted not in self._names else 'ambiguous'}")
         return self._columns[self._names.index(wanted)]

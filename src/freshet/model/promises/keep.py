@@ -40,6 +40,7 @@ class Keep:
         ties: Share of the tuples of exactly that value that is kept.
         reason: Why, in words; it decides nothing.
         past: Offsets of tuples that are not kept because they are past the key mark of the stream; the log has them.
+        weighed: Whether kept tuples get the hidden column of weights; it decides nothing either.
 
     >>> keep = Keep(0.5, "q.filter_1", "amount", 12.5, 0.25)
     >>> keep.rule
@@ -55,6 +56,7 @@ class Keep:
     ties: float = 1.0
     reason: str = field(default="", compare=False)
     past: tuple[int, ...] = ()
+    weighed: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         check_ratio(self.ratio)

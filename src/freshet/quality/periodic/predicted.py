@@ -58,7 +58,7 @@ class PredictedLevels(LevelRule):
     predicts = True
 
     def __init__(self, aim: LevelAim = "fair") -> None:
-        self._levels = _AIMS[aim]
+        self._aim, self._levels = aim, _AIMS[aim]
         self._recent: deque[tuple[float, float]] = deque(maxlen=_RECENT)
         self.margin = 0.0
         """Share by which instances are taken to last longer than predicted; below 0: less long."""
@@ -116,8 +116,14 @@ class PredictedLevels(LevelRule):
             )
             if _fit(little, before):
                 higher = self._levels(much)
-                return higher if any(level > before[key] for key, level in higher.items()) else before
+                return higher if self._rises(before, higher) else before
         return self._levels([self._demand(each, dues[each.key], workers) for each in order])
+
+    def _rises(self, before: Mapping[str, float], after: Mapping[str, float]) -> bool:
+        """Whether new levels are worth a change."""
+        if self._aim == "average":
+            return sum(after.values()) > sum(before[key] for key in after)
+        return any(level > before[key] for key, level in after.items())
 
     def _demand(self, instance: ReadyInstance, due: float, workers: int, times: float = 1.0) -> LevelDemand:
         """What an instance asks of all workers together, which count as one that is as fast as they are; so many times

@@ -13,6 +13,7 @@ from freshet.model.errors import UserError
 from freshet.model.functions import known_function
 from freshet.model.numbers import is_number
 from freshet.model.schema import parse_schema, type_text
+from freshet.sql.check.estimates import ESTIMATES, estimated
 from freshet.sql.check.explicit import make_explicit
 from freshet.sql.check.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
 from freshet.sql.check.own import ELSEWHERE
@@ -46,13 +47,13 @@ def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
                 _check_aggregate(node, name, aggregates)
         return arrival
 
-    return rewritten(tree, arrived)
+    return rewritten(rewritten(tree, arrived), estimated)
 
 
 def _check_name(node: exp.Expr, name: str) -> None:
     if name in NOT_IN_LOG:
         raise fail(f"{name}() is not for streams: {NOT_IN_LOG[name]}, so the answer would not depend on the log", node)
-    if known_function(name) is not None or ELSEWHERE in node.meta:
+    if known_function(name) is not None or name in ESTIMATES or ELSEWHERE in node.meta:
         return
     kind = functions().get(name)
     if kind is None:

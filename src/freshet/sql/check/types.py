@@ -18,7 +18,7 @@ from freshet.model.errors import UserError
 from freshet.model.functions import known_function
 from freshet.model.numbers import INTEGERS, as_decimal, common_number, common_type, is_number
 from freshet.model.operators import AggregateFunction
-from freshet.model.schema import ARRIVAL, parse_schema, type_text
+from freshet.model.schema import ARRIVAL, WEIGHT, parse_schema, type_text
 from freshet.sql.check.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 from freshet.sql.lower.calls import AGGREGATES
 from freshet.sql.parse.dialect import Suffixed
@@ -235,7 +235,7 @@ def _function_type(name: str, kinds: tuple[str | None, ...]) -> pa.DataType:
 
 def _column(tree: exp.Column, columns: ColumnTypes) -> pa.DataType:
     name = tree.name.lower()
-    return pa.int64() if name == ARRIVAL else columns.get(name, UNKNOWN)
+    return pa.int64() if name == ARRIVAL else pa.float64() if name == WEIGHT else columns.get(name, UNKNOWN)
 
 
 def _field(tree: exp.Dot, columns: ColumnTypes) -> pa.DataType:

@@ -24,7 +24,7 @@ from freshet.sql.check.safe import check_growth
 from freshet.sql.functions import OwnFunctions
 from freshet.sql.lower.graph import GraphBuilder
 from freshet.sql.lower.lower import lower
-from freshet.sql.lower.periodic import lower_periodic
+from freshet.sql.lower.periodic import check_estimates, lower_periodic
 from freshet.sql.lower.select import SelectBuilder
 from freshet.sql.parse.errors import SqlError
 from freshet.sql.parse.limits import TOO_DEEP
@@ -93,6 +93,7 @@ def build_query(
         promised = replace(promises or Promises(), period=period, deadline=tree.meta.get("deadline", period))
         asked = QueryGraph({}, {}, output.node)
         query = Query(name, text, asked, promised, start, on_error, output.names, has_time=False, order=None)
+        check_estimates(graph, period is not None)
         if period is None:
             query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"), in_pairs, ordered)
         else:

@@ -12,6 +12,7 @@ from typing import Final
 from freshet.model.graph import QueryGraph
 from freshet.model.query import Query
 from freshet.model.scheduling.instance import InputWindow
+from freshet.model.schema import WEIGHT
 from freshet.sql.flows.flow import Flow, Want, refuse_table
 from freshet.sql.flows.released import ReleasedFlow, check_window
 from freshet.sql.flows.window import WindowFlow
@@ -19,7 +20,7 @@ from freshet.sql.flows.wiring import Wiring
 from freshet.sql.lower.graph import GraphBuilder
 from freshet.sql.lower.logical import Aggregate, Applied, Distinct, LogicalJoin, SetOperation, Window
 from freshet.sql.lower.lower import Lowering
-from freshet.sql.parse.errors import SqlError, TextPlace
+from freshet.sql.parse.errors import SqlError, TextPlace, fail
 from freshet.sql.parse.text import column
 
 _WINDOW: Final = "PERIOD needs a window after every stream, as in FROM s [RANGE 1 MINUTE]"
@@ -48,6 +49,24 @@ def lower_periodic(query: Query, graph: GraphBuilder, changes: TextPlace | None,
     columns = tuple((name, column(name)) for name in flow.traits.names)
     run = wiring.graph(flow.emit(Want(f"{query.name}.project", columns), wiring))
     return replace(query, graph=run, windows=_windows(run, wiring, panes, place), has_time=True, order=None)
+
+
+def check_estimates(graph: GraphBuilder, periodic: bool) -> None:
+    """Refuses estimates where the weights of tuples are not known.
+
+    Raises:
+        SqlError: The query is not periodic, or it is more than one aggregate over one stream.
+    """
+    every = list(graph.operators.values())
+    asking = [each for each in every if isinstance(each, Aggregate) and WEIGHT in f"{each.columns} {each.having}"]
+    if not asking:
+        return
+    place = graph.places[asking[0].name]
+    if not periodic:
+        raise fail("estimate() and error_bound() are for queries with PERIOD: others have no levels", place)
+    folds = sum(isinstance(each, Aggregate | Distinct | Applied) for each in every)
+    if folds > 1 or any(len(inputs) > 1 for inputs in graph.inputs.values()):
+        raise fail("estimate() and error_bound() are for one aggregate over one stream, without joins", place)
 
 
 def _windows(run: QueryGraph, wiring: Wiring, panes: bool, place: TextPlace | None) -> dict[str, InputWindow]:
