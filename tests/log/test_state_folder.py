@@ -64,7 +64,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     Log.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(UserError, match="has format 99, this version of Freshet reads format 9"):
+    with pytest.raises(UserError, match="has format 99, this version of Freshet reads format 10"):
         Log.open(tmp_path)
 
 
