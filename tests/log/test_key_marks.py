@@ -143,7 +143,7 @@ def test_a_join_with_a_bound_raises_its_marks(log: Log, tmp_path: Path) -> None:
 
 
 def test_retention_keeps_the_level_that_holds(log: Log, tmp_path: Path) -> None:
-    first, second = two(log)
+    first, _ = two(log)
     log.start_reader("r", "s")
     for key in range(1, 40):
         take(first, key)

@@ -93,7 +93,7 @@ def test_a_folder_of_the_first_format_is_taken_over(tmp_path: Path) -> None:
         log.park(["well"])
     # What holds parked readers must not be opened by a version that does not know them.
     with sqlite3.connect(tmp_path / "store.db") as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (9,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (10,)
 
 
 def test_a_foreign_database_or_a_file_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from freshet.app import App
 from freshet.app.declared.checking import Catalog, check_queries, may_share
 from freshet.app.declared.problems import did_you_mean, refuse
-from freshet.app.running.join_memory import JoinMemory
+from freshet.app.running.join_memory import MemoryDivider
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
 from freshet.model import ARRIVAL, Commit, Instance, Missing, Query, Shed, UserError
@@ -145,7 +145,7 @@ class LocalRun:
         readable = self.app.catalog()
         for name in self._checked.queries:
             self._add(name, readable)
-        self.memory = JoinMemory(self.log, readable.schemas, settings.join_memory, settings.levels.admission)
+        self.memory = MemoryDivider(self.log, readable.schemas, settings.join_memory, settings.levels.admission)
         """The memory of joins by ordered keys."""
         self.memory.divide(self.queries)
 

@@ -162,6 +162,7 @@ class SettingsReport(TypedDict):
     unit_timeout: Annotated[float | None, "as declared, in seconds; null means unlimited"]
     max_rows_out_per_row: Annotated[int | None, "as declared"]
     kept_state: Annotated[int, "as declared, in bytes"]
+    join_memory: Annotated[int | None, "as declared, in bytes"]
     share: Annotated[str, "as declared"]
     classes: Annotated[dict[str, float], "weight of each class of expectations"]
     look_every: Annotated[float, "as declared, in seconds"]

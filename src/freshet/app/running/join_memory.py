@@ -14,7 +14,7 @@ from freshet.model.promises.level_settings import WhenFull
 from freshet.model.units import bytes_text
 
 
-class JoinMemory:
+class MemoryDivider:
     """Gives each join by ordered keys its part of the memory. A part decides no answer by itself: what joins let go
     because of it is in the log.
 

@@ -22,7 +22,7 @@ from freshet.app.reports.feasible import Judgement
 from freshet.app.running.admitting import check_admission, last_figures
 from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
-from freshet.app.running.join_memory import JoinMemory
+from freshet.app.running.join_memory import MemoryDivider
 from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper, Guarded, QuarantineTeller, Resharing
 from freshet.app.running.optimizing import table_of
@@ -141,7 +141,7 @@ def _open(
     installer.arrange(checked, app.queries)
     for name in checked.queries:
         installer.add(app.queries[name])
-    memory = JoinMemory(log, installer.schemas, app.settings.join_memory, app.settings.levels.admission)
+    memory = MemoryDivider(log, installer.schemas, app.settings.join_memory, app.settings.levels.admission)
     memory.check(checked.queries)
     installer.watch(memory.divide)
     if app.settings.share != "never":

@@ -14,7 +14,7 @@ from freshet.log.store.state import StreamState
 from freshet.log.store.store import Transaction, pack_offsets
 from freshet.model.join_budget import JoinBudget
 from freshet.quality.disorder import Disorder
-from freshet.quality.disorder.budget import NO_MARK, KnownInput, Moving, Raise, held_bytes, raises
+from freshet.quality.disorder.budget import NO_MARK, Coming, KnownInput, Raise, held_bytes, raises
 from freshet.quality.disorder.heights import Climb
 
 
@@ -153,7 +153,7 @@ class Marking(Commits):
         ports = frozenset(port for port, name in enumerate(budget.streams) if name == stream.name)
         climb = Climb(moves.before.heights, moves.keys, moves.sizes)
         inputs = self._inputs(budget, {stream.name: moves.before})
-        raised = raises(inputs, Moving(ports, climb, moves.marks), budget.size, level)
+        raised = raises(inputs, Coming(ports, climb, moves.marks), budget.size, level)
         gone = _gone(moves, level, raised)
         for each in raised:
             self._enter_level(tx, stream, budget.join, first + each.row + 1, each.level)

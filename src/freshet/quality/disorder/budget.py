@@ -48,7 +48,7 @@ class Raise(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Moving:
+class Coming:
     """Rows that come into one stream while the others rest.
 
     Args:
@@ -74,7 +74,7 @@ def held_bytes(inputs: Sequence[KnownInput], level: int = NO_MARK) -> int:
     return int(_bytes(inputs, marks, lambda port, keys: inputs[port].heights.since(keys))[0])
 
 
-def raises(inputs: Sequence[KnownInput], moving: Moving, size: int, level: int = NO_MARK) -> list[Raise]:
+def raises(inputs: Sequence[KnownInput], moving: Coming, size: int, level: int = NO_MARK) -> list[Raise]:
     """The levels to which marks must be raised while rows come, so that what is remembered never exceeds a size.
 
     Args:
@@ -85,7 +85,7 @@ def raises(inputs: Sequence[KnownInput], moving: Moving, size: int, level: int =
 
     >>> still = KnownInput(KeyHeights(), NO_MARK, RowCost(10))
     >>> climb = Climb(KeyHeights(), np.arange(100))
-    >>> raises([still, still], Moving(frozenset({1}), climb, np.arange(100)), 400)
+    >>> raises([still, still], Coming(frozenset({1}), climb, np.arange(100)), 400)
     [Raise(row=40, level=5), Raise(row=46, level=11), Raise(row=52, level=17), ...]
     """
     found: list[Raise] = []
@@ -103,7 +103,7 @@ def raises(inputs: Sequence[KnownInput], moving: Moving, size: int, level: int =
     return found
 
 
-def _least_level(inputs: Sequence[KnownInput], moving: Moving, row: int, level: int, size: int) -> int:
+def _least_level(inputs: Sequence[KnownInput], moving: Coming, row: int, level: int, size: int) -> int:
     """The least level with which all that is remembered after a row fits."""
     known = [inputs[port].heights.kept for port in range(len(inputs)) if port not in moving.ports]
     levels = np.unique(np.concatenate([moving.climb.reached(row), *known]))
@@ -112,7 +112,7 @@ def _least_level(inputs: Sequence[KnownInput], moving: Moving, row: int, level: 
     return int(levels[np.argmax(fits)])
 
 
-def _while_moving(inputs: Sequence[KnownInput], moving: Moving, places: Whole, level: Whole) -> Whole:
+def _while_moving(inputs: Sequence[KnownInput], moving: Coming, places: Whole, level: Whole) -> Whole:
     """Bytes remembered after each of some rows, each with its level."""
     marks = [
         np.maximum(moving.marks[places] if port in moving.ports else each.mark, level) + np.zeros(len(places), np.int64)
