@@ -6,11 +6,13 @@ import json
 import random
 import time
 from collections import Counter
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -31,7 +33,9 @@ def declared(state: Path) -> App:
     app.stream("s", "k string, v int")
     app.stream("t", "k string, w int")
     for name, text in QUERIES.items():
-        app.query(name, text, missed="catch-up")
+        # Executors write the files of a folder that they see, and show hidden columns there.
+        sink = {"kind": "parquet", "path": state / name, "arrival": True, "shared": True}
+        app.query(name, text, missed="catch-up", sinks=[sink] if name == "counts" else [])
     return app
 
 
@@ -79,6 +83,13 @@ def test_answers_are_those_of_a_batch_over_the_log_also_after_a_restart(tmp_path
         assert {after.release - one.release for one, after in pairwise(mine)} == {period}
         for one in mine:
             assert given(one, logs[name]) == expected(one, logs["s"], logs["t"]), (name, one.release)
+    files = pyarrow.parquet.read_table(state / "counts").to_pylist()
+    qualities = {one.release: one.quality for one in instances if one.query == "counts"}
+    assert len(files) == logs["counts"].num_rows
+    for row in files:
+        assert row["__quality"] == qualities[row["__arrival"]]
+        assert row["__release"].timestamp() * 1e6 == pytest.approx(row["__arrival"])
+        assert row["__release"] - row["__window_start"] == timedelta(seconds=3)
     shown = CliRunner().invoke(command, ["read", str(state), "pairs", "--instances", "--as", "jsonl"])
     assert shown.exit_code == 0
     lines = [json.loads(line) for line in shown.stdout.splitlines()]

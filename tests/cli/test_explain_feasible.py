@@ -33,7 +33,7 @@ def measured(rate: float, cost: float, overhead: float, status: str = "stopped",
 
     def query(name: str) -> dict[str, Any]:
         shown = {"cost_s": cost, "tuples_in": 1000, "selectivity": 0.5}
-        rates = {"in_per_s": rate, "recent_in_per_s": 2.0 * rate}
+        rates = {"in_per_s": rate, "recent_in_per_s": 2.0 * rate, "out_per_s": rate, "recent_out_per_s": 2.0 * rate}
         return {"tuples_in": 1000, "throughput": rates, "operators": {f"{name}.filter_1": shown, "shared": shown}}
 
     return {
@@ -82,13 +82,21 @@ def test_without_figures_it_says_so(tmp_path: Path, text: str | None, told: str)
         feasible_text(path, {"alarm": Promises(curve=Curve.deadline(1.0))}, ["alarm"], 1.0, False)
 
 
-def test_of_what_queries_expect_it_says_where_to_look(tmp_path: Path) -> None:
+def test_it_judges_what_queries_expect(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(measured(100.0, 0.001, 0.01)))
     promises = {"alarm": Promises(expect=Expectations.parse({"latency": "1 ms"}))}
     told = feasible_text(path, promises, ["alarm"], 1.0, as_json=False)
-    assert told.startswith("no query has a latency curve or a PERIOD, and only of these")
-    assert "--decisions" in told
+    assert "alarm  latency 1 ms (best-effort)  no" in told
+    assert "to keep all promises" in told
+    assert "alarm: its own step takes" in told
+
+
+def test_without_promises_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(measured(100.0, 0.001, 0.01)))
+    told = feasible_text(path, {"alarm": Promises()}, ["alarm"], 1.0, as_json=False)
+    assert told.startswith("no query has a promise that can be told in advance")
 
 
 def test_bad_options_are_one_line(tmp_path: Path, command: Command) -> None:

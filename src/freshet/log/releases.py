@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from freshet.log.intake.appends import Appends
+from freshet.log.segments.hidden import AnswerMark
 from freshet.log.store import instances, ledger
 from freshet.log.store.store import Transaction
-from freshet.model import Instance, Missing
+from freshet.model import Instance, Missing, Train
 
 
 class Releasing(Appends):
@@ -60,3 +61,13 @@ class Releasing(Appends):
     def instances(self, where: str = "") -> list[Instance]:
         """Instances by release; ``where`` is a clause of SQL."""
         return instances.entries(self._store.rows, where)
+
+    def marks(self, train: Train) -> tuple[AnswerMark, ...] | None:
+        """What the hidden columns of answers say; None: the train is not the output of a periodic query."""
+        if self.last_release(train.stream) is None:
+            return None
+        arrivals = [each.arrival for each in train.segments], [each.last_arrival for each in train.segments]
+        low, high = min(arrivals[0], default=0), max(arrivals[1], default=0)
+        name = train.stream.replace("'", "''")
+        where = f"WHERE query = '{name}' AND release BETWEEN {low} AND {high} AND state = 'answered'"
+        return tuple(AnswerMark.of(each) for each in self.instances(where))

@@ -113,7 +113,7 @@ class Meters:
 
     def wait(self, query: str, waiting: Waiting) -> None:
         """Sets what waits for a query; call it before a snapshot, it holds until the next call."""
-        self.queries[query].waiting = waiting
+        self.queries[query].wait(waiting)
 
     def remember(self, query: str, memory: Remembered) -> None:
         """Sets what the states of a query hold; like :meth:`wait`."""

@@ -53,6 +53,7 @@ class QueryMeter:
         "start",
         "state",
         "streams",
+        "tuple_bytes",
         "tuples_in",
         "tuples_out",
         "waiting",
@@ -66,6 +67,8 @@ class QueryMeter:
         self.reason: str | None = None
         self.held: str | None = None
         self.waiting = _NOTHING_WAITS
+        self.tuple_bytes: float | None = None
+        """Mean bytes of the tuples that waited for it most recently."""
         self.blind: float | None = None
         """Since when nobody knows what waits for it, because a source of its streams failed."""
         self.memory = _NO_MEMORY
@@ -86,6 +89,12 @@ class QueryMeter:
         if promises.curve != self.promises.curve:
             self.qos = None if promises.curve is None else QosMeter(promises.curve)
         self.promises = promises
+
+    def wait(self, waiting: Waiting) -> None:
+        """Sets what waits for it."""
+        self.waiting = waiting
+        if waiting.rows:
+            self.tuple_bytes = waiting.bytes / waiting.rows
 
     def record(self, result: ChainResult, departure: float, *, rows_in: int = 0, ends: bool = True) -> None:
         """Records a chain's part of a unit that was committed.
@@ -167,6 +176,7 @@ class QueryMeter:
             "dead": 0,
             "waiting": waiting.rows,
             "bytes_waiting": waiting.bytes,
+            "tuple_bytes": self.tuple_bytes,
             "oldest_waiting_s": None if waiting.since is None else max(0.0, now - waiting.since),
             "state_rows": memory.rows,
             "state_bytes": memory.bytes,

@@ -158,6 +158,7 @@ class QuerySnapshot(TypedDict):
     dead: Annotated[Counted, "number of malformed rows of its streams, since the streams were created"]
     waiting: Annotated[Counted, "number of tuples in its queues"]
     bytes_waiting: Annotated[Counted, "bytes in its queues"]
+    tuple_bytes: Annotated[float | None, "mean bytes of the tuples that waited for it most recently"]
     oldest_waiting_s: Annotated[Seconds | None, "how long the oldest tuple in its queues has waited"]
     state_rows: Annotated[Counted, "number of rows that its windows, joins and aggregates remember"]
     state_bytes: Annotated[Counted, "bytes of these rows"]

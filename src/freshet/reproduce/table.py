@@ -48,15 +48,24 @@ def verdict(claim: PlainResult) -> str:
 
     >>> verdict({"ok": True, "kind": "check", "hangs_on_a_step": True})
     'yes (a check); hangs on one step of its grid'
+    >>> verdict({"ok": True, "kind": "claim", "spread": [-0.01, 0.04], "low": 0.0001, "high": None})
+    'yes, but not for every seed'
     """
     if claim["ok"] is None:
         return f"not measured: {claim['skipped']}"
     said = "yes" if claim["ok"] else "NO"
     if claim["kind"] == "check":
         said += " (a check)"
+    elif claim["ok"] and not _in_every_seed(claim):
+        said += ", but not for every seed"
     if claim.get("hangs_on_a_step"):
         said += "; hangs on one step of its grid"
     return f"{said}: {claim['reason']}" if "reason" in claim else said
+
+
+def _in_every_seed(claim: PlainResult) -> bool:
+    least, greatest = claim["spread"]
+    return (claim["low"] is None or least >= claim["low"]) and (claim["high"] is None or greatest <= claim["high"])
 
 
 def band(claim: PlainResult) -> str:

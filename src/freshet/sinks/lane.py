@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 
 from freshet.log import Advance, Export, write_export
+from freshet.log.segments.hidden import show_hidden
 from freshet.log.segments.segment import Mapped
-from freshet.model import ARRIVAL, FreshetError
+from freshet.model import FreshetError
 from freshet.model.messages import sentence
 from freshet.sinks.sink import GatheringSink, Sink, TellingSink, Token
 
@@ -219,7 +220,8 @@ class Delivery:
             return
         self._rest, path = wanted
         train = self.lane.log.train(self._rest.stream, self._rest.first, self._rest.end)
-        self.export = Export(train, path, dispatch, self.lane.sink.arrival)
+        arrival = self.lane.sink.arrival
+        self.export = Export(train, path, dispatch, arrival, self.lane.log.marks(train) if arrival else None)
 
     def write(self, made: Exported | Exception | None, mapped: Mapped) -> None:
         """Hands the rows over.
@@ -244,8 +246,10 @@ class Delivery:
         return lane.gathering.take(made, self.export.path, self._rest)
 
     def _read(self) -> pa.Table:
-        table = self.lane.log.read(self.token.stream, self.token.first, self.token.end)
-        return table if self.lane.sink.arrival else table.drop_columns([ARRIVAL])
+        log, token, arrival = self.lane.log, self.token, self.lane.sink.arrival
+        table = log.read(token.stream, token.first, token.end)
+        marks = log.marks(log.train(token.stream, token.first, token.end)) if arrival else None
+        return show_hidden(table, arrival, marks)
 
     @property
     def advance(self) -> Advance:

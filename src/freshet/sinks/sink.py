@@ -38,7 +38,8 @@ class SinkOptions(Options):
     """Options that all sinks have.
 
     Args:
-        arrival: Also show the hidden arrival column ``__arrival`` (microseconds since the epoch).
+        arrival: Also show the hidden column ``__arrival`` (microseconds since the epoch), and those of answers of
+            periodic queries: ``__release``, ``__window_start`` and ``__quality``.
     """
 
     arrival: bool = False
@@ -49,7 +50,7 @@ class Sink(Protocol):
 
     @property
     def arrival(self) -> bool:
-        """Whether it wants the arrival column."""
+        """Whether it wants hidden columns."""
 
     def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Continues from what the last write that counts has returned (nothing, at the very first time). What this

@@ -21,6 +21,7 @@ from freshet.app.declared.problems import did_you_mean, refuse
 from freshet.app.running.join_memory import MemoryDivider
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
+from freshet.log.segments.hidden import show_hidden
 from freshet.model import ARRIVAL, Commit, Instance, Missing, Query, Shed, UserError
 from freshet.policies import Policy, create
 from freshet.policies.periodic import PeriodicFirst, create_periodic
@@ -308,8 +309,9 @@ class LocalRun:
         states = map(self.engine.board.queries.__getitem__, self.engine.board.numbers.values())
         return {state.name: state.reason for state in states if state.reason is not None}
 
-    def read(self, name: str) -> pa.Table:
-        """The tuples of a query's output or of a stream in their order, or the rows of a table."""
+    def read(self, name: str, *, arrival: bool = False) -> pa.Table:
+        """The tuples of a query's output or of a stream in their order, or the rows of a table; with ``arrival`` also
+        their hidden columns."""
         if name in self.app.tables:
             return self.tables[name].newest()
         known = self.app.names()
@@ -317,7 +319,9 @@ class LocalRun:
             raise UserError(f"there is no query or stream {name!r}{did_you_mean(name, known)}")
         schema = self.engine.schemas[name] if name in self.engine.schemas else self.app.streams[name].stream.schema
         end = self.log.end(name)
-        return self.log.read(name, 0, end).drop_columns([ARRIVAL]) if end else schema.empty_table()
+        if not end:
+            return schema.empty_table()
+        return show_hidden(self.log.read(name, 0, end), arrival, self.log.marks(self.log.train(name, 0, end)))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The same, as a list of rows."""

@@ -48,7 +48,11 @@ def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[s
     )
     instances = query.get("instances")  # a report of an older version has none
     answered = instances["instances"] if instances is not None else 0
-    return QueryDemand(name, rate, seconds / read if read else 0.0, promises, seconds / answered if answered else None)
+    out = (rates["recent_out_per_s"] if recent else rates["out_per_s"]) or 0.0
+    instance = seconds / answered if answered else None
+    # A report of an older version does not know how large tuples are.
+    size = query.get("tuple_bytes")
+    return QueryDemand(name, rate, seconds / read if read else 0.0, promises, instance, out, size)
 
 
 def judged(situation: Situation | None) -> list[FeasibleSnapshot]:

@@ -24,6 +24,7 @@ from freshet.app.running.observers import Guarded
 from freshet.app.running.run_parts import Parts
 from freshet.engine import Observer, Undrained
 from freshet.log import Receipt
+from freshet.log.segments.hidden import show_hidden
 from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Shed, UserError
 from freshet.model.promises.expectation import measure_of
 from freshet.policies import Reason, create
@@ -129,7 +130,8 @@ class Run:
             name: Of the query, stream or table.
             first: Offset of the first; None: the oldest that is kept.
             end: Offset after the last; None: all that are there.
-            arrival: Whether to add the column that says when the tuples arrived (microseconds).
+            arrival: Whether to add hidden columns: when the tuples arrived (microseconds); for answers of a periodic
+                query also their release, where their window begins, and their quality.
         """
         if name in self.app.tables:
             return self._parts.tables.rows(name)
@@ -137,7 +139,7 @@ class Run:
         low = log.oldest(name) if first is None else first
         high = log.end(name) if end is None else end
         table = log.read(name, low, high, schema.append(pa.field(ARRIVAL, pa.int64())))
-        return table if arrival else table.drop_columns([ARRIVAL])
+        return show_hidden(table, arrival, log.marks(log.train(name, low, high)) if arrival else None)
 
     def missing(self, query: str) -> list[Missing]:
         """What the answers of a query lack, and why, from the ledger; oldest first."""

@@ -31,11 +31,8 @@ def feasible_text(
     if as_json:
         return json.dumps({"load": situation.load, "room": knee(situation), "verdicts": list(map(asdict, found))})
     if not found:
-        return (
-            "no query has a latency curve or a PERIOD, and only of these it can be told in advance;"
-            " what queries expect is watched while they run: see --decisions"
-        )
-    return "\n".join([_summary(situation), "", *_table(found), *_advice(found)])
+        return "no query has a promise that can be told in advance: a latency curve, a PERIOD, or something to expect"
+    return "\n".join([_summary(situation, found), "", *_table(found), *_advice(found)])
 
 
 def figures_of(path: Path | None, option: str) -> Mapping[str, Any]:
@@ -59,14 +56,20 @@ def figures_of(path: Path | None, option: str) -> Mapping[str, Any]:
     return told
 
 
-def _summary(situation: Situation) -> str:
-    room = knee(situation)
+def _summary(situation: Situation, found: Sequence[Verdict]) -> str:
+    room = min((each.room for each in found if each.room is not None), default=None)
+    aim = "to keep all promises"
+    if any(each.promises.curve is not None for each in situation.queries):
+        room, aim = knee(situation), "for an average QoS of 95 %"
     rate = sum(each.rate for each in situation.queries)
-    grows = f"rates may grow {room:.2g} times" if room >= 1.0 else f"rates should be {room:.2g} times what they are"
-    return (
+    told = (
         f"{rate:,.4g} tuples/s for {len(situation.queries)} queries take {100.0 * situation.load:.0f} % of the "
-        f"workers' time, and {duration_text(situation.overhead)} for each step; {grows} for an average QoS of 95 %"
+        f"workers' time, and {duration_text(situation.overhead)} for each step"
     )
+    if room is None:
+        return told
+    grows = f"rates may grow {room:.2g} times" if room >= 1.0 else f"rates should be {room:.2g} times what they are"
+    return f"{told}; {grows} {aim}"
 
 
 def _table(found: Sequence[Verdict]) -> Iterator[str]:

@@ -35,6 +35,7 @@ from freshet.model import (
     state_stream,
 )
 from freshet.model.promises.promise import Missed
+from freshet.model.scheduling.instance import NO_TIME
 
 MOST_AT_ONCE: Final[dict[Missed, int]] = {"skip": 100, "catch-up": 100_000}
 """Number of releases of a query that are taken at once, at most: a clock may jump by years."""
@@ -59,6 +60,8 @@ class PeriodicQuery:
     last: int
     panes: dict[str, KeptPanes] = field(default_factory=dict)
     """What the panes of its windows kept, by edge."""
+    size: int = 0
+    """Its longest window of time; 0: all its windows count rows."""
 
     @property
     def period(self) -> int:
@@ -114,6 +117,8 @@ class Releases:
         folds = (fold.node.operator for fold in self._board.folds(query.state.operators))
         sizes = [fold.validity.size or 0 for fold in folds if isinstance(fold, Panes) and fold.slide > _MOMENT]
         readers = [edge.edge.reader for edge in query.edges if edge.window is not None and edge.window.passes]
+        whole = [edge.window.size or 0 for edge in query.edges if edge.window is not None]
+        query.size = max([*sizes, *whole], default=0)
         if sizes and readers:
             query.panes = {reader: KeptPanes(max(sizes)) for reader in readers}
             answered = self._log.answered_instances(query.state.name)
@@ -164,7 +169,8 @@ class Releases:
             ends = {
                 edge.edge.reader: self._log.first_at(edge.edge.stream, release, edge.cursor) for edge in query.edges
             }
-            yield Instance(query.state.name, release, release + query.deadline, ends)
+            since = release - query.size if query.size else NO_TIME
+            yield Instance(query.state.name, release, release + query.deadline, ends, since=since)
 
     def _add(self, query: PeriodicQuery, record: Instance) -> WaitingInstance:
         windows = tuple((edge, self._first(edge, record.release, record.ends)) for edge in query.edges)

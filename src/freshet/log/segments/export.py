@@ -12,9 +12,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet
 
+from freshet.log.segments.hidden import AnswerMark, show_hidden
 from freshet.log.segments.segment import Mapped, read_train
 from freshet.log.segments.sums import missing
-from freshet.model import ARRIVAL, Segment, Train
+from freshet.model import Segment, Train
 
 _GROUP_ROWS: Final = 131_072
 _GROUP_BYTES: Final = 64 << 20
@@ -30,13 +31,15 @@ class Export:
         train: The range, with its segments.
         path: The final name of the file, in an existing folder.
         dispatch: Numbers that no other writer of this file has.
-        arrival: Whether to include the column of arrivals.
+        arrival: Whether to include hidden columns.
+        marks: What they say of answers of a periodic query; None: it is no output of one.
     """
 
     train: Train
     path: Path
     dispatch: tuple[int, ...]
     arrival: bool
+    marks: tuple[AnswerMark, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def write_export(segments: Path, export: Export, mapped: Mapped | None = None) -
     Raises:
         Damaged: A segment is missing or is not what was written.
     """
-    groups = (_read(segments, group, export.arrival, mapped) for group in row_groups(export.train))
+    groups = (_read(segments, group, export, mapped) for group in row_groups(export.train))
     return write_parquet(hidden_path(export.path, export.dispatch), groups)
 
 
@@ -105,7 +108,7 @@ def row_groups(train: Train) -> Iterator[Train]:
         yield Train(train.stream, first, train.end, tuple(held))
 
 
-def _read(segments: Path, train: Train, arrival: bool, mapped: Mapped | None) -> pa.Table:
+def _read(segments: Path, train: Train, export: Export, mapped: Mapped | None) -> pa.Table:
     if mapped is not None and len(mapped) > _MOST_MAPPED:
         mapped.clear()
     try:
@@ -113,4 +116,4 @@ def _read(segments: Path, train: Train, arrival: bool, mapped: Mapped | None) ->
     except FileNotFoundError:
         gone = (each for each in train.segments if not (segments / each.file).exists())
         raise missing(next(gone, train.segments[0])) from None
-    return table if arrival else table.drop_columns([ARRIVAL])
+    return show_hidden(table, export.arrival, export.marks)

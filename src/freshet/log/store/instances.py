@@ -26,7 +26,7 @@ _NOW_AND_THEN: Final = 100
 def write(tx: Transaction, one: Instance) -> None:
     """Enters an instance, or what became of it."""
     values = (one.query, one.release, one.deadline, json.dumps(dict(one.ends)), one.state, json.dumps(dict(one.kept)),
-              one.quality, one.first, one.rows, one.started, one.finished, one.reason)  # fmt: skip
+              one.quality, one.first, one.rows, one.started, one.finished, one.reason, one.since)  # fmt: skip
     tx.execute(_WRITE, values)
 
 
@@ -64,9 +64,12 @@ def last_release(rows: StoreRows, query: str) -> int | None:
 
 def entries(rows: StoreRows, where: str = "") -> list[Instance]:
     """Instances by release."""
-    if not list(rows("SELECT 1 FROM sqlite_master WHERE name = 'instances'")):
-        return []  # a folder of an earlier version stays as it is if it is only read
-    found = rows(f"SELECT {_COLUMNS} FROM instances {where} ORDER BY release, query")
+    # A folder of an earlier version stays as it is if it is only read.
+    there = {each[1] for each in rows("PRAGMA table_info(instances)")}
+    if not there:
+        return []
+    columns = ", ".join(name for name in INSTANCES if name in there)
+    found = rows(f"SELECT {columns} FROM instances {where} ORDER BY release, query")
     return [_instance(*row) for row in found]
 
 

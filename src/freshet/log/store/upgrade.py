@@ -18,7 +18,7 @@ INSTANCES: Final = {
     "query": "TEXT NOT NULL", "release": "INTEGER NOT NULL", "deadline": "INTEGER NOT NULL", "ends": "TEXT NOT NULL",
     "state": "TEXT NOT NULL", "kept": "TEXT NOT NULL", "quality": "REAL NOT NULL", "first": "INTEGER NOT NULL",
     "rows": "INTEGER NOT NULL", "started": "INTEGER NOT NULL", "finished": "INTEGER NOT NULL",
-    "reason": "TEXT NOT NULL",
+    "reason": "TEXT NOT NULL", "since": "INTEGER NOT NULL DEFAULT -1",
 }  # fmt: skip
 """Columns of the table ``instances``."""
 
@@ -39,6 +39,9 @@ def upgrade(connection: sqlite3.Connection) -> None:
         _forget_digest(connection)
     if not _has(connection, "instances", "release"):
         _add_instances(connection)
+        _forget_digest(connection)
+    if not _has(connection, "instances", "since"):
+        connection.execute(f"ALTER TABLE instances ADD COLUMN since {INSTANCES['since']}")
         _forget_digest(connection)
     if not _has(connection, "key_marks", "key"):
         _add_key_marks(connection)

@@ -82,6 +82,18 @@ class Expectation:
         (begin, low), (end, high) = self.points[index - 1 : index + 1]
         return low + (high - low) * (age - begin) / (end - begin)
 
+    @property
+    def strictest(self) -> float:
+        """The figure that is hardest to meet, over the whole life.
+
+        >>> Expectation.parse("latency", [[0, 2], [10, 1]]).strictest
+        1.0
+        >>> Expectation.parse("throughput", [[0, 2], [10, 1]]).strictest
+        2.0
+        """
+        figures = [figure for _, figure in self.points]
+        return min(figures) if MEASURES[self.measure].better == "low" else max(figures)
+
     def text(self) -> str:
         """For people.
 

@@ -66,6 +66,7 @@ class Instance:
         started: When its unit began, in microseconds.
         finished: When it was committed, in microseconds.
         reason: Why it was skipped or abandoned.
+        since: Where its longest window of time begins, in microseconds; negative: it has none.
 
     >>> one = Instance("q", 2_000_000, 3_000_000, {"q.filter_1": 40})
     >>> one.is_late(3_000_001), one.key
@@ -84,6 +85,7 @@ class Instance:
     started: int = NO_TIME
     finished: int = NO_TIME
     reason: str = ""
+    since: int = NO_TIME
 
     @property
     def key(self) -> tuple[str, int]:

@@ -10,11 +10,12 @@ from typing import Final
 
 from freshet.quality.feasibility.curves import curves, knee, qos_of
 from freshet.quality.feasibility.deadlines import deadlines
+from freshet.quality.feasibility.expectations import expectations
 from freshet.quality.feasibility.latencies import Latencies, apart, together
 from freshet.quality.feasibility.situation import QueryDemand, Situation
 from freshet.quality.feasibility.verdict import Feasible, PromiseJudge, Verdict
 
-JUDGES: Final[list[PromiseJudge]] = [curves, deadlines]
+JUDGES: Final[list[PromiseJudge]] = [curves, deadlines, expectations]
 """The judges, one for each kind of promise."""
 
 
@@ -42,6 +43,7 @@ __all__ = [
     "apart",
     "curves",
     "deadlines",
+    "expectations",
     "knee",
     "qos_of",
     "together",

@@ -56,6 +56,11 @@ class Latencies:
             return math.inf
         return float(self._at(np.array(share)))
 
+    @property
+    def mean(self) -> float:
+        """The mean latency."""
+        return self.step + self.busy * self.wait if self.busy else self.step
+
     def utility(self, curve: Curve) -> float:
         """What its answers are worth on average."""
         if math.isinf(self.wait):
@@ -231,6 +236,7 @@ def _waits(rates: Floats, calls: Floats, left: Floats, ahead: float) -> Floats:
 
 
 def promised(query: QueryDemand) -> float:
-    """The latency up to which the answers of a query keep their worth; infinite if nothing was promised."""
+    """The latency up to which the answers of a query keep their worth, or that is expected of them; infinite if nothing
+    was promised."""
     curve = query.promises.curve
-    return math.inf if curve is None else curve.promise
+    return min(math.inf if curve is None else curve.promise, query.strictest.get("latency", math.inf))

@@ -17,6 +17,13 @@ class QueryDemand:
         work: Seconds of work per such tuple, through all of its operators. What queries share is dealt out among them.
         promises: What was promised to it.
         instance: Seconds of work of one of its instances, if it is periodic; None: it is not, or none was answered yet.
+        out: Tuples per second that come out of it.
+        tuple_bytes: Mean bytes of the tuples that wait for it; None if that is not known.
+
+    >>> from freshet.model import Expectations
+    >>> wish = Expectations.parse({"latency": [[0, "2 s"], [10, "1 s"]]})
+    >>> QueryDemand("q", 10.0, 0.02, Promises(expect=wish)).strictest
+    {'latency': 1.0}
     """
 
     name: str
@@ -24,6 +31,8 @@ class QueryDemand:
     work: float
     promises: Promises
     instance: float | None = None
+    out: float = 0.0
+    tuple_bytes: float | None = None
 
     @property
     def load(self) -> float:
@@ -33,7 +42,14 @@ class QueryDemand:
     def scaled(self, factor: float) -> QueryDemand:
         """The same at another rate."""
         instance = None if self.instance is None else factor * self.instance
-        return replace(self, rate=factor * self.rate, instance=instance)
+        return replace(self, rate=factor * self.rate, out=factor * self.out, instance=instance)
+
+    @property
+    def strictest(self) -> dict[str, float]:
+        """By measure, the strictest figure that is expected of it over its life; of a periodic query, nothing is."""
+        if self.promises.period is not None:
+            return {}
+        return {wish.measure: wish.strictest for wish in self.promises.expect}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log import Export, Exported, write_export
+from freshet.log.segments.hidden import AnswerMark
 from freshet.log.segments.segment import Mapped
 from freshet.model import FreshetError
 from freshet.model.messages import sentence
@@ -57,8 +58,9 @@ def run_exports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _written(segments: Path, attempt: int, mapped: Mapped, order: list[Any]) -> list[str]:
     """The hidden file of an order and its schema, or the reason why there is none."""
-    train, path, dispatch, arrival = order
-    export = Export(train_of(train), Path(path), (*dispatch, attempt), arrival)
+    train, path, dispatch, arrival, marked = order
+    marks = None if marked is None else tuple(AnswerMark(*each) for each in marked)
+    export = Export(train_of(train), Path(path), (*dispatch, attempt), arrival, marks)
     try:
         made = write_export(segments, export, mapped)
     except Exception as error:
@@ -68,7 +70,7 @@ def _written(segments: Path, attempt: int, mapped: Mapped, order: list[Any]) -> 
 
 def orders_text(state: Path, name: str, parts: int, umask: int, exports: Sequence[Export]) -> str:
     """What tasks are told."""
-    orders = [[train_fields(each.train), str(each.path), each.dispatch, each.arrival] for each in exports]
+    orders = [[train_fields(each.train), str(each.path), each.dispatch, each.arrival, each.marks] for each in exports]
     return json.dumps([str(state), name, parts, umask, orders], separators=(",", ":"))
 
 
