@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from freshet.log import Intake, Log, LogReader, Retention
 from freshet.log.store.digest import digest_of
 from freshet.log.store.verify import verify
 from freshet.model import KeyOrder, Stream, parse_schema
+from freshet.model.join_budget import JoinBudget, RowCost
 
 SCHEMA = parse_schema("k int, v int")
 ORDERED = Stream("s", SCHEMA, order=KeyOrder("k", rows=1))
@@ -114,6 +116,67 @@ def test_a_heartbeat_moves_the_mark_of_a_key_that_is_the_event_time(log: Log) ->
     intake.append([{"ts": 10.0}], 1)
     assert intake.heartbeat(20_000_000)
     assert log.key_mark("t") == 18_000_000 - 1
+
+
+def two(log: Log) -> tuple[Intake, Intake]:
+    """Two streams of a join that may remember four rows."""
+    for name in "st":
+        log.declare(name, Retention(history_age=0, history_bytes=0), clock="__arrival", ordered="k")
+    log.give_memory(JoinBudget("q.join", ("s", "t"), (RowCost(16_384), RowCost(16_384)), 65_536))
+    return Intake(log, ORDERED), Intake(log, replace(ORDERED, name="t"))
+
+
+def test_a_join_with_a_bound_raises_its_marks(log: Log, tmp_path: Path) -> None:
+    first, second = two(log)
+    take(first, 1, 2, 3, 4, 5, 6)
+    # The fifth row is one too many, and an eighth less than four rows are three.
+    assert log.levels("s", "q.join") == [(5, 2)]
+    level = log.levels("t", "q.join")[-1][1]
+    take(second, level, 1, level + 1)
+    assert log.let_go("t", 0, 9, "q.join") == (0, 1)
+    assert log.past("t", 0, 9) == (), "the stream itself has lost nothing"
+    assert (log.key_mark("t", 0), log.key_mark("t", 0, "q.join")) == (None, level)
+    with LogReader(tmp_path) as reader:
+        assert reader.levels("t", "q.join") == log.levels("t", "q.join")
+        assert reader.let_go("t", 0, 9, "q.join") == (0, 1)
+    assert not [check.damage for check in verify(tmp_path) if check.damage]
+
+
+def test_retention_keeps_the_level_that_holds(log: Log, tmp_path: Path) -> None:
+    first, _ = two(log)
+    log.start_reader("r", "s")
+    for key in range(1, 40):
+        take(first, key)
+    assert [at for at, _ in log.levels("s", "q.join")][:2] == [5, 7]
+    holds = log.key_mark("s", 30, "q.join")
+    log.advance("r", "s", 30)
+    log.collect()
+    assert [at for at, _ in log.levels("s", "q.join")][:2] == [29, 31]
+    log.close()
+    with Log.open(tmp_path) as again:
+        assert again.key_mark("s", 30, "q.join") == holds
+        assert again.key_mark("s", 39, "q.join") == log.key_mark("s", 39, "q.join")
+        again.forget_levels("q.join")
+        assert again.levels("s", "q.join") == again.levels("t", "q.join") == []
+
+
+def test_a_folder_of_format_9_gets_levels(tmp_path: Path) -> None:
+    with Log.open(tmp_path) as log:
+        declare(log)
+        take(Intake(log, ORDERED), *KEYS)
+    with sqlite3.connect(tmp_path / "store.db") as store:
+        store.execute("ALTER TABLE key_marks DROP COLUMN joined")
+        store.execute("UPDATE meta SET value = ? WHERE key = 'digest'", (digest_of(store),))
+        store.execute("PRAGMA user_version = 9")
+    store.close()
+    with LogReader(tmp_path) as reader:
+        assert (reader.key_mark("s"), reader.past("s", 0, 9)) == (MARKS[-1], PAST)
+    with Log.open(tmp_path) as log:
+        first, _ = two(log)
+        assert log.key_mark("s") == MARKS[-1]
+        take(first, 20, 21, 22, 23, 24)
+        assert log.levels("s", "q.join")
+    assert not [check.damage for check in verify(tmp_path) if check.damage]
 
 
 def test_a_folder_of_format_8_gets_key_marks(tmp_path: Path) -> None:

@@ -177,6 +177,6 @@ def test_no_log_or_another_format_is_a_clear_error(tmp_path: Path) -> None:
         LogReader(tmp_path)
     Log.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
-        connection.execute("PRAGMA user_version = 10")
-    with pytest.raises(UserError, match="has format 10"):
+        connection.execute("PRAGMA user_version = 11")
+    with pytest.raises(UserError, match="has format 11"):
         LogReader(tmp_path)

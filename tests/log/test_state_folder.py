@@ -64,7 +64,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     Log.open(tmp_path).close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(UserError, match="has format 99, this version of Freshet reads format 9"):
+    with pytest.raises(UserError, match="has format 99, this version of Freshet reads format 10"):
         Log.open(tmp_path)
 
 
@@ -93,7 +93,7 @@ def test_a_folder_of_the_first_format_is_taken_over(tmp_path: Path) -> None:
         log.park(["well"])
     # What holds parked readers must not be opened by a version that does not know them.
     with sqlite3.connect(tmp_path / "store.db") as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (9,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (10,)
 
 
 def test_a_foreign_database_or_a_file_is_refused(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from freshet.app.declared.spec import (
     check_master,
     check_retention,
     declare_query,
+    join_memory_of,
     key_order,
     share_mode,
 )
@@ -63,23 +64,22 @@ class App(OwnCode):
         max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
         periodic: Which instances of PERIOD queries run first, by name.
         reserve: Share of the time that continuous queries keep while PERIOD queries have work, too.
-        levels: Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned:
-            ``predicted``, ``feedback``, or ``off``.
+        levels: Who says how much of its windows a PERIOD query reads: ``predicted``, ``feedback``, or ``off``.
         aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible.
         ahead: Whether levels leave time for the releases that come before the last deadline.
-        admission: What happens to PERIOD queries that cannot all be in time, by what their instances took before:
-            their levels fall (``degrade``), or they are refused (``refuse``).
+        admission: What happens to queries that do not fit, by what earlier runs have learned: PERIOD queries get lower
+            levels and joins by ordered keys let tuples go (``degrade``), or they are refused (``refuse``).
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
+        join_memory: Maximum memory of the joins by ordered keys of all queries together; None: no bound.
         share: Whether operators that several queries begin with run once for all of them: ``never``, ``auto`` (if
             earlier runs have measured that it saves time) or ``always``; False and True mean the first and the last.
         classes: Further classes of expectations by name, with their weights.
         look_every: Time between two looks at the measures of a query with expectations.
         look_ahead: How far ahead expectations are read to find violations: less than ``look_every``.
         least_stay: How long a query stays with a new strategy at least; None: twice the time between looks.
-        optimizer: Whether the strategies of queries with expectations are changed (``act``), only advised (``advise``),
-            or left alone (``off``).
+        optimizer: Whether strategies of queries with expectations are changed: ``act``, ``advise`` or ``off``.
         ranks: Decision table of the optimizer: ``shipped``, ``measured`` (by ``freshet calibrate``), ``predict``, or
             ranks by measure and strategy.
         expect: What ``fas-mcq`` should keep by finding beta: ``{"response": "500 ms"}`` or ``{"freshness": 0.9}``.
@@ -117,6 +117,7 @@ class App(OwnCode):
         unit_timeout: str | float | None = 600.0,
         max_rows_out_per_row: int = 10_000,
         kept_state: str | int = 2**30,
+        join_memory: str | int | None = None,
         share: ShareMode | bool = "never",
         classes: Mapping[str, float] | None = None,
         look_every: str | float = 3.0,
@@ -153,7 +154,7 @@ class App(OwnCode):
             parse_bytes(kept_state), priority_classes(classes or {}),
             LookSettings(parse_duration(look_every), parse_duration(look_ahead), stay),
             check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy), periodic, reserve,
-            LevelSettings.checked(levels, aim, ahead, admission),
+            LevelSettings.checked(levels, aim, ahead, admission), join_memory_of(join_memory),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -319,12 +320,12 @@ class App(OwnCode):
                 [(0, "10 MB"), ("1 min", "1 MB")]}}``; ``every`` says how often to look at it.
             overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them
                 out, and the ledger says which.
-            value: What a tuple is worth if some are left out: a SQL expression over the columns of a stream that it
-                reads. The least go first. None: a hash decides.
+            value: What a tuple is worth if some are left out: a SQL expression over the columns of an input; the least
+                go first. None: a hash decides.
             quality: What its answers are worth by the share kept: ``tolerant``, ``proportional``, ``strict`` or points
                 such as ``[(0.5, 0.8), (1, 1)]``.
-            strategy: The policy that schedules it, whatever is seen. None: if it expects something, the optimizer
-                chooses one.
+            join_memory: Maximum memory of its joins by ordered keys; None: its part of the application's.
+            strategy: The policy that schedules it. None: if it expects something, the optimizer chooses one.
             late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
             missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).
         """

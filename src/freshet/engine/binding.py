@@ -112,21 +112,47 @@ class Shape:
 
     def over(self, limit: int, log: TrainSource) -> tuple[Chain, ...]:
         """The chains over what waits, at most ``limit`` tuples of each edge."""
-        trains: dict[tuple[str, int, int, Keep | None, bool], Train] = {}
+        trains: dict[tuple[str, int, int, Keep | None, bool, str], Train] = {}
+        ends = self._ends(limit, log)
 
         def bound(each: EdgeState | int) -> Input:
             if isinstance(each, int):
                 return each
-            key = each.edge.stream, each.head, each.head + min(each.waiting, limit), each.keep, each.by_key
+            end = ends[each] if each in ends else each.head + min(each.waiting, limit)
+            key = each.edge.stream, each.head, end, each.keep, each.by_key, each.join
             if key not in trains:
                 whole, keep = log.train(*key[:3]), each.keep
                 if each.by_key and (past := log.past(*key[:3])):
                     keep = replace(keep or Keep(1.0, each.edge.reader), past=past)
+                if each.join and (gone := log.let_go(*key[:3], each.join)):
+                    keep = replace(keep or Keep(1.0, each.edge.reader), let_go=gone)
                 trains[key] = whole if keep is None else replace(whole, keep=keep)
             return trains[key]
 
         inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)
         return tuple(map(Chain, self.nodes, inputs, self.writes))
+
+    def _ends(self, limit: int, log: TrainSource) -> dict[EdgeState, int]:
+        """Where the trains of joins with a bound on their memory end. What such a join remembers is reckoned in the
+        append sequence, so no train of it goes further there than any other."""
+        joins: dict[str, list[EdgeState]] = {}
+        for inputs in self.inputs:
+            for each in inputs:
+                if not isinstance(each, int) and each.join:
+                    joins.setdefault(each.join, []).append(each)
+        found: dict[EdgeState, int] = {}
+        for edges in joins.values():
+            ends = {edge: edge.head + min(edge.waiting, limit) for edge in edges}
+            rest = (log.place(edge.edge.stream, end) for edge, end in ends.items() if edge.waiting)
+            first = min((place for place in rest if place is not None), default=None)
+            found |= {edge: _until(log.train(edge.edge.stream, edge.head, end), first) for edge, end in ends.items()}
+        return found
+
+
+def _until(train: Train, place: int | None) -> int:
+    """Where a train ends if nothing behind a place of the append sequence may be in it."""
+    inside = (each.end for each in train.segments if place is None or each.sequence <= place)
+    return min(train.end, max(inside, default=train.first))
 
 
 class MadeUp:
@@ -137,6 +163,12 @@ class MadeUp:
 
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         return ()
+
+    def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
+        return ()
+
+    def place(self, stream: str, offset: int) -> int | None:
+        return None
 
     def versions(self, stream: str) -> Train:
         return Train(stream, 0, 0)

@@ -77,8 +77,10 @@ class Board:
         return [self.operators[number] for number in numbers if queries.keys() >= set(self.operators[number].queries)]
 
     def _add_operator(self, node: NetworkNode, windows: Mapping[str, InputWindow]) -> None:
-        by_key = node.operator.ordered_by is not None
-        edges = tuple(EdgeState(edge, window=windows.get(edge.reader), by_key=by_key) for edge in node.queues)
+        by_key, join = node.operator.ordered_by is not None, node.operator.bounded_by
+        edges = tuple(
+            EdgeState(edge, window=windows.get(edge.reader), by_key=by_key, join=join) for edge in node.queues
+        )
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
         kind = FoldState if node.operator.remembers else OperatorState
         state = kind(node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))

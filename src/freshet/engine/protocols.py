@@ -21,6 +21,12 @@ class TrainSource(Protocol):
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         """Offsets of the tuples of a range that came past the key mark of their stream."""
 
+    def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
+        """Offsets of the tuples of a range that a join with a bound on its memory let go."""
+
+    def place(self, stream: str, offset: int) -> int | None:
+        """The place of a tuple in the append sequence, the same for all tuples of a segment; None: it is not there."""
+
     def versions(self, stream: str) -> Train:
         """The versions of a table that are kept, from the stream that holds them: a tuple and a segment each."""
 
@@ -61,9 +67,9 @@ class QueueLog(TrainSource, Protocol):
     def watermark(self, stream: str, offset: int) -> int | None:
         """Microseconds: no tuple at or behind an offset is from before that event time; None: nobody knows."""
 
-    def key_mark(self, stream: str, offset: int) -> int | None:
-        """An ordered key: no tuple at or behind an offset has one at or below it, but those past the mark; None: nobody
-        knows."""
+    def key_mark(self, stream: str, offset: int, join: str = "") -> int | None:
+        """An ordered key: no tuple at or behind an offset has one at or below it, but those past the mark or, for a
+        join with a bound on its memory, let go; None: nobody knows."""
 
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived, in seconds."""

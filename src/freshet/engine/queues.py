@@ -106,11 +106,17 @@ class LogQueues:
         except NoStream:
             return None
 
-    def key_mark(self, stream: str, offset: int) -> int | None:
-        return self.log.key_mark(stream, offset)
+    def key_mark(self, stream: str, offset: int, join: str = "") -> int | None:
+        return self.log.key_mark(stream, offset, join)
 
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         return self.log.past(stream, first, end)
+
+    def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
+        return self.log.let_go(stream, first, end, join)
+
+    def place(self, stream: str, offset: int) -> int | None:
+        return self.log.place(stream, offset)
 
     def arrival(self, stream: str, offset: int) -> float:
         """When a tuple arrived, in seconds; if retention has removed it, when the oldest remaining one did."""

@@ -115,10 +115,12 @@ def missing_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Ite
                     yield _thinned(board, edge.edge, train, train.keep, done.entered[edge.edge.port])
                 if train.keep is not None and train.keep.past:
                     yield from _past_mark(board, edge.edge, train, train.keep.past)
+                if train.keep is not None and train.keep.let_go:
+                    yield _let_go(board, edge, train, train.keep.let_go)
 
 
 def _thinned(board: Board, edge: Edge, train: Train, keep: Keep, entered: int) -> Missing:
-    query, rows = board.operators[edge.node].node.query, train.rows - entered - len(keep.past)
+    query, rows = board.operators[edge.node].node.query, train.rows - entered - len(keep.past) - len(keep.let_go)
     where = query, edge.reader, train.stream
     return Missing(*where, "thinned", train.first, train.end, rows, keep.ratio, keep.rule, keep.reason)
 
@@ -129,6 +131,13 @@ def _past_mark(board: Board, edge: Edge, train: Train, past: Sequence[int]) -> I
     for query in (board.queries[number].name for number in operator.queries):
         where = query, edge.reader, train.stream
         yield Missing(*where, "past-mark", train.first, train.end, len(past), reason=reason)
+
+
+def _let_go(board: Board, edge: EdgeState, train: Train, gone: Sequence[int]) -> Missing:
+    query = board.operators[edge.edge.node].node.query
+    where = query, edge.edge.reader, train.stream
+    reason = f"{edge.join} had no memory for what they join with"
+    return Missing(*where, "let-go", train.first, train.end, len(gone), rule=edge.join, reason=reason)
 
 
 def _members_for(streams: Mapping[str, Sequence[str]], file: SegmentFile) -> SegmentFile:

@@ -48,6 +48,8 @@ class EdgeState:
     """What is kept of its tuples; None: all."""
     by_key: bool = False
     """Whether the marks of an ordered key take the place of event time, and tuples past them do not count."""
+    join: str = ""
+    """The join behind it that has a bound on its memory, if there is one."""
     window: InputWindow | None = None
     """What an instance of a periodic query sees there. Such an edge has no queue: its cursor says which tuples are not
     needed any more."""

@@ -261,5 +261,5 @@ def _logged(log: QueueLog, edge: EdgeState, offset: int) -> Time:
     """What the log says: a lower bound on the times of the tuples from an offset on, or on their ordered keys."""
     if not edge.by_key:
         return log.watermark(edge.edge.stream, offset)
-    mark = log.key_mark(edge.edge.stream, offset)
+    mark = log.key_mark(edge.edge.stream, offset, edge.join)
     return None if mark is None else mark + 1

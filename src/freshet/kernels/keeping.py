@@ -91,8 +91,9 @@ def kept_mask(train: Train, values: Floats | None = None) -> Mask:
     elif keep.thins:
         kept = _below(keep.edge, train.first, train.end, keep.ratio)
     # A task has a part of the train, but hears of all offsets.
-    past = np.array([offset - train.first for offset in keep.past if train.first <= offset < train.end], np.int64)
-    kept[past] = False
+    for offsets in (keep.past, keep.let_go):
+        inside = [offset - train.first for offset in offsets if train.first <= offset < train.end]
+        kept[np.array(inside, np.int64)] = False
     return kept
 
 

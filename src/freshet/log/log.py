@@ -66,6 +66,7 @@ class Log(Rearranging, Releasing):
             self._state.catch_up(self._store.rows)
         for name, clock in self._store.rows("SELECT name, clock FROM streams"):
             self._state.streams[name].clock = clock
+        self._budgets = {}
         self._intakes: dict[str, Asides] = {}
         for stream in self._state.streams.values():
             self._intakes[stream.name] = Asides(self._asides, stream)
@@ -207,6 +208,7 @@ def _set_clock(stream: StreamState, clock: str) -> None:
 
 
 def _set_ordered(stream: StreamState, ordered: str | None) -> None:
-    stream.ordered, stream.disorder, stream.past = ordered, None, 0
+    stream.ordered, stream.disorder, stream.order, stream.past = ordered, None, None, 0
+    stream.let_go.clear()
     stream.key_marks.clear()
     stream.past_rows.clear()

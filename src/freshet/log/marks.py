@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 
 class Marks:
@@ -42,6 +43,10 @@ class Marks:
             self._offsets.append(offset)
             self._times.append(time)
         return True
+
+    def entries(self) -> list[tuple[int, int]]:
+        """All entries."""
+        return list(zip(self._offsets, self._times, strict=True))
 
     def at(self, offset: int) -> int | None:
         """The watermark at an offset; None if none is known."""
@@ -96,3 +101,11 @@ class PastRows:
     def clear(self) -> None:
         """Forgets everything."""
         self._offsets.clear()
+
+
+@dataclass(slots=True)
+class LetGo:
+    """How far the memory of a join has raised the mark of a stream at its offsets, and which tuples it let go."""
+
+    marks: Marks = field(default_factory=Marks)
+    past: PastRows = field(default_factory=PastRows)

@@ -83,11 +83,33 @@ class Readable:
         with self._stream(stream) as found:
             return found.marks.at(found.index.end if offset is None else offset)
 
-    def key_mark(self, stream: str, offset: int | None = None) -> int | None:
+    def key_mark(self, stream: str, offset: int | None = None, join: str = "") -> int | None:
         """An ordered key: no tuple at or behind an offset (by default the end) has one at or below it, but those that
-        are past the mark. None if unknown."""
+        are past the mark or, for a join with a bound, let go. None if unknown."""
         with self._stream(stream) as found:
-            return found.key_marks.at(found.index.end if offset is None else offset)
+            at = found.index.end if offset is None else offset
+            mark, raised = found.key_marks.at(at), found.let_go.get(join)
+            level = None if raised is None else raised.marks.at(at)
+            return max((each for each in (mark, level) if each is not None), default=None)
+
+    def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
+        """Offsets in the range [first, end) of the tuples that a join let go because of its bound."""
+        with self._stream(stream) as found:
+            known = found.let_go.get(join)
+            return () if known is None else known.past.between(first, end)
+
+    def levels(self, stream: str, join: str) -> list[tuple[int, int]]:
+        """From which offsets on the bound of a join has raised the mark of a stream, and how far."""
+        with self._stream(stream) as found:
+            known = found.let_go.get(join)
+            return [] if known is None else known.marks.entries()
+
+    def place(self, stream: str, offset: int) -> int | None:
+        """The place of a tuple in the append sequence, the same for all tuples of a segment; None: it is not there."""
+        with self._stream(stream) as found:
+            index = found.index
+            inside = index.oldest <= offset < index.end
+            return index.train(offset, offset + 1).segments[0].sequence if inside else None
 
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         """Offsets in the range [first, end) of the tuples that came past the key mark."""

@@ -32,6 +32,8 @@ class Query:
             equal in all of them; without any column, that of all rows. None: there are no such columns.
         windows: Of a periodic query: what an instance sees at each edge from a stream or an output, by the name of the
             edge's cursor.
+        join_memory: Maximum number of bytes that its joins by ordered keys may remember; None: what the application
+            leaves it, if that has a bound.
         ends: Whether ``event_time`` is the end of the window that a row stands for. A sliding window over the output
             then takes the row into the window that this end is in.
     """
@@ -48,6 +50,7 @@ class Query:
     order: tuple[str, ...] | None = ()
     ends: bool = False
     windows: Mapping[str, InputWindow] = field(default_factory=dict)
+    join_memory: int | None = None
 
     @property
     def is_periodic(self) -> bool:

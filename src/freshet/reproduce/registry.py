@@ -21,7 +21,7 @@ PAPERS: Final = {
     "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
     "mavstream": "Runtime optimization of continuous queries: MavStream's run-time optimizer (MAV)",
     "rtstream": "Prediction-based QoS management for real-time data streams: RTStream (RT)",
-    "wojoin": "Query processing in data stream management systems: window-oblivious join of three streams (WU ch. 3)",
+    "wojoin": "Query processing in data stream management systems: window-oblivious joins (WU ch. 3, Table 5.4)",
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 

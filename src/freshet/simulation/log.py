@@ -153,12 +153,18 @@ class SimulatedLog(MadeUp):
     def end(self, stream: str) -> int:
         return self._streams[stream].end
 
-    def key_mark(self, stream: str, offset: int) -> int | None:
+    def key_mark(self, stream: str, offset: int, join: str = "") -> int | None:
         """Simulated tuples have no columns, and so no ordered key."""
         return None
 
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         return ()
+
+    def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
+        return ()
+
+    def place(self, stream: str, offset: int) -> int | None:
+        return None
 
     def watermark(self, stream: str, offset: int) -> int | None:
         """How far event time has come at an offset: that of the tuple there, of the last tuple, or of a later beat."""

@@ -37,6 +37,8 @@ def remaining(log: Log | LogReader, edge: str, stream: str) -> pa.Table:
     for entry in log.ledger():
         if (entry.edge, entry.stream) == (edge, stream) and entry.kind == "past-mark":
             kept[list(log.past(stream, entry.first, entry.end))] = False
+        elif (entry.edge, entry.stream) == (edge, stream) and entry.kind == "let-go":
+            kept[list(log.let_go(stream, entry.first, entry.end, entry.rule or ""))] = False
         elif (entry.edge, entry.stream) == (edge, stream):
             kept[entry.first : entry.end] = False
             if entry.keep is not None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from freshet.app import App
 from freshet.app.declared.checking import Catalog, check_queries, may_share
 from freshet.app.declared.problems import did_you_mean, refuse
+from freshet.app.running.join_memory import MemoryDivider
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
 from freshet.log.segments.hidden import show_hidden
@@ -95,7 +96,8 @@ class LocalRun:
         # Nothing has been measured here, so "auto" shares nothing.
         self._forms = {form.name: form for form in share(candidates, app.settings.share)}
         self._faults.check_queries(app.queries)
-        self._queries: dict[str, Query] = {}
+        self.queries: dict[str, Query] = {}
+        """The queries as they run."""
         contents = {name: table_rows(spec, (tables or {}).get(name)) for name, spec in app.tables.items()}
         self.folder = Path(tempfile.mkdtemp(prefix="freshet-", dir=_memory()))
         """The state folder."""
@@ -144,10 +146,13 @@ class LocalRun:
         readable = self.app.catalog()
         for name in self._checked.queries:
             self._add(name, readable)
+        self.memory = MemoryDivider(self.log, readable.schemas, settings.join_memory, settings.levels.admission)
+        """The memory of joins by ordered keys."""
+        self.memory.divide(self.queries)
 
     def _add(self, name: str, readable: Catalog) -> None:
-        query = self._queries.get(name) or self._build(name, readable)
-        self._queries[name] = query
+        query = self.queries.get(name) or self._build(name, readable)
+        self.queries[name] = query
         self.log.declare(name, _ALL, kind="output")
         streams = {stream: readable.schemas[stream] for stream in query.graph.streams}
         readable.schemas[name] = self.engine.add_query(query, streams)

@@ -81,10 +81,10 @@ ORDERS += [KeyOrder("k", in_order=0.9), KeyOrder("k", in_order=0.99)]
 @settings(max_examples=25)
 def test_batches_and_restarts_change_no_judgement(order: KeyOrder, seed: int, rows: int, jitter: int, cut: int) -> None:
     keys = scrambled(seed, rows, jitter)
-    past, known = Disorder().judge(keys, order)
+    past, known, _ = Disorder().judge(keys, order)
     done, parts, again = 0, [np.empty(0, np.int64)], Disorder()
     for part in cuts(cut, keys):
-        late, after = again.judge(part, order)
+        late, after, _ = again.judge(part, order)
         assert again.mark is None or (after.mark is not None and again.mark <= after.mark), "a mark has fallen"
         parts.append(late + done)
         again, done = Disorder.unpacked(after.packed()), done + len(part)
@@ -111,7 +111,7 @@ def test_marks_by_distance_are_the_definition(seed: int, rows: int, jitter: int)
 @pytest.mark.parametrize("in_order", [0.9, 0.99, 0.999])
 def test_the_promised_share_lies_above_the_mark(in_order: float) -> None:
     keys = scrambled(7, 60_000, 400)
-    past, known = Disorder().judge(keys, KeyOrder("k", in_order=in_order))
+    past, known, _ = Disorder().judge(keys, KeyOrder("k", in_order=in_order))
     assert 0 < len(past) <= (1 - in_order) * len(keys) * 1.05
     assert past[0] >= 1000, "the first mark waits for 1,000 rows"
     assert not known.grows(in_order)

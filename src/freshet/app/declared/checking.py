@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
+from freshet.app.declared.join_memory import with_bounds
 from freshet.app.declared.problems import Problem
 from freshet.app.declared.spec import QuerySpec
 from freshet.model import Project, Query, QueryGraph, Stream, UserError
@@ -59,7 +60,7 @@ class Catalog:
     def build(self, spec: QuerySpec, *, in_pairs: bool = False) -> Query:
         """The query of a declaration with a valid text; :meth:`check` says whether it can run. ``in_pairs``: it joins
         streams two at a time."""
-        return build_query(
+        query = build_query(
             spec.name,
             spec.sql,
             {**self.schemas, **self.tables},
@@ -74,6 +75,7 @@ class Catalog:
             ordered={name: stream.order.column for name, stream in self.streams.items() if stream.order is not None},
             in_pairs=in_pairs,
         )
+        return with_bounds(query, spec.join_memory) if spec.is_bounded else query
 
     def check(self, query: Query) -> None:
         """Refuses what cannot run: windows that never end, some joins with tables."""

@@ -24,6 +24,7 @@ from freshet.app.declared.fields import (
     ByteSize,
     DurationOrUnlimited,
     DurationText,
+    JoinMemory,
     LatencyCurve,
     Master,
     OptionalPath,
@@ -204,6 +205,9 @@ class QuerySection(Section):
     missed: Literal["skip", "catch-up"] = "skip"
     """What becomes of releases of a PERIOD query at which the application did not run: they are skipped, or answered
     later."""
+    join_memory: JoinMemory | None = None
+    """Maximum number of bytes that its joins by ordered keys may remember; where that is not enough, tuples are let go,
+    and the ledger says which."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []
@@ -280,8 +284,8 @@ class AppSection(Section):
     ahead: bool = False
     """Whether levels leave time for releases that come before the last deadline."""
     admission: WhenFull = "degrade"
-    """What happens to PERIOD queries that cannot all be in time, by what their instances took before: their levels
-    fall ("degrade"), or the application or the added query is refused ("refuse")."""
+    """What happens to queries that do not fit, by what earlier runs have learned: levels of PERIOD queries fall and
+    joins by ordered keys let tuples go ("degrade"), or the application or the added query is refused ("refuse")."""
     workers: int = Field(default=2, ge=1, le=64)
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
@@ -292,6 +296,9 @@ class AppSection(Section):
     """Maximum number of rows that a unit may output for each row that it reads; else the query is quarantined."""
     kept_state: ByteSize = 2**30
     """Maximum memory in which each worker keeps what it has made of the states of windows and joins; 0 keeps none."""
+    join_memory: JoinMemory | None = None
+    """Maximum number of bytes that the joins by ordered keys of all queries may remember together; divided among those
+    that declare none."""
     share: ShareMode = "never"
     """Whether operators that several queries begin with run once for all of them: "never", "auto" (if earlier runs have
     measured that it saves time) or "always"; true means "always" and false "never"."""

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from freshet.app.declared.checking import Checked, check_queries
 from freshet.app.declared.endpoints import check_mirror_queries, check_sinks, check_sources
+from freshet.app.declared.join_memory import check_total
 from freshet.app.declared.places import check_places
-from freshet.app.declared.problems import Problem
+from freshet.app.declared.problems import Problem, noted
 from freshet.app.declared.tables import check_tables
+from freshet.model.key_joins import key_joins
 
 if TYPE_CHECKING:
     from freshet.app.app import App
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 def examine(app: App, broken: frozenset[str] = frozenset()) -> Checked:
     """The queries with all columns, and every problem; what is ``broken`` could not be read, and is taken as right."""
     checked = check_queries(app.catalog(), app.queries, broken)
+    declared = {name: spec.join_memory for name, spec in app.queries.items()}
+    bounded = sum(declared[name] is None and bool(key_joins(query.graph)) for name, query in checked.queries.items())
+    with noted(checked.problems, "app.join_memory"):
+        check_total(app.settings.join_memory, declared, bounded)
     checked.problems += check_tables(app.tables.values())
     checked.problems += check_sources(app.streams.values(), app.settings.spark)
     columns = {name: checked.schemas[name].names for name in app.queries if name in checked.schemas}

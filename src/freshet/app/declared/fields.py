@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, ValidationInfo
 
-from freshet.app.declared.spec import balance_of, check_master, share_mode
+from freshet.app.declared.spec import balance_of, check_master, join_memory_of, share_mode
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.places import check_local
 from freshet.model.promises.balance import BalanceBound
@@ -98,6 +98,7 @@ def or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
 DurationText = Annotated[float, quantity(parse_duration, "duration such as '10 s'")]
 DurationOrUnlimited = Annotated[float | None, quantity(or_unlimited(parse_duration), "duration such as '10 s'")]
 ByteSize = Annotated[int, quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
+JoinMemory = Annotated[int, quantity(join_memory_of, "size such as '64 MiB'", whole=True)]
 SizeOrUnlimited = Annotated[int | None, quantity(or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(telling(Curve.parse))]
 Weight = Annotated[InstanceOf[WeightPlan], BeforeValidator(telling(WeightPlan.parse, "weight "))]

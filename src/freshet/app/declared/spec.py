@@ -22,6 +22,7 @@ from freshet.model import (
     Promises,
     Stream,
     UserError,
+    parse_bytes,
     parse_duration,
     priority_classes,
 )
@@ -60,6 +61,7 @@ _MASTER: Final = re.compile(
     r"|spark://[^\s:,/]+:\d+(?:,[^\s:,/]+:\d+)*|yarn|k8s://\S+"
 )
 _MASTERS: Final = ("local", "local-cluster", "spark", "yarn", "k8s")
+_LEAST_JOIN_MEMORY: Final = 2**16
 MOST_NAME: Final = 200
 """Maximum length of a name: it names files of the state folder, and a file's name has at most 255 characters."""
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -125,6 +127,10 @@ class QuerySpec:
     retention: Retention = field(default_factory=Retention)
     strategy: str | None = None
     """The policy that schedules it, whatever is seen; None: any."""
+    join_memory: int | None = None
+    """Maximum number of bytes that its joins by ordered keys may remember; None: it declares none."""
+    is_bounded: bool = False
+    """Whether there is a bound, declared by it or by the application."""
     weighing: WeightRule = field(default_factory=lambda: WeightRule(WeightPlan.parse(1.0)))
     """Where its weight comes from while it runs."""
 
@@ -153,6 +159,7 @@ class Settings:
     periodic: str = "edf"
     reserve: float = 0.1
     levels: LevelSettings = field(default_factory=LevelSettings)
+    join_memory: int | None = None
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
@@ -194,6 +201,7 @@ class QueryOptions(TypedDict, total=False):
     strategy: str | None
     late: Late
     missed: Missed
+    join_memory: str | int | None
 
 
 def declare_query(
@@ -216,6 +224,7 @@ def declare_query(
     strategy: str | None = None,
     late: Late = "finish",
     missed: Missed = "skip",
+    join_memory: str | int | None = None,
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
     settings are those of the application.
@@ -244,7 +253,7 @@ def declare_query(
         under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
         if value is not None and "thin" not in under_load:
             raise UserError('value says which tuples go first, but none may go: add overload = ["defer", "thin"]')
-        plan = WeightPlan.parse(weight)
+        plan, memory = WeightPlan.parse(weight), join_memory_of(join_memory)
         promises = Promises(
             plan.other,
             worth,
@@ -260,7 +269,24 @@ def declare_query(
     check_ranked(name, promises, (settings or Settings()).ranks)
     if strategy is not None:
         check_strategy(name, strategy)
-    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy, WeightRule(plan, subscribers))
+    weighing, of_app = WeightRule(plan, subscribers), None if settings is None else settings.join_memory
+    is_bounded = memory is not None or of_app is not None
+    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy, memory, is_bounded, weighing)
+
+
+def join_memory_of(given: str | int | None) -> int | None:
+    """How much joins by ordered keys may remember, in bytes; None: there is no bound.
+
+    >>> join_memory_of("1 MiB"), join_memory_of(None)
+    (1048576, None)
+    >>> join_memory_of(100)
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: join_memory must be at least 64 KiB, not 100 bytes: it would hold hardly any tuple
+    """
+    size = None if given is None else parse_bytes(given)
+    if size is not None and size < _LEAST_JOIN_MEMORY:
+        raise UserError(f"join_memory must be at least 64 KiB, not {size} bytes: it would hold hardly any tuple")
+    return size
 
 
 def _expectations(given: object, settings: Settings) -> Expectations:

@@ -21,6 +21,7 @@ from freshet.app.remembered.takeover import forget_old, is_out, old_queries
 from freshet.log import Log, LogReader, QueryRecord, ReaderState, Retention
 from freshet.log.store.private import write_private
 from freshet.model import Query, QueryGraph, UserError, schema_text
+from freshet.model.key_joins import key_joins
 from freshet.model.schema import without_arrival
 
 _OWNER: Final = "application"
@@ -136,6 +137,8 @@ def make_ready(log: Log, query: Query, change: Change) -> None:
     known = recalled(log, query.name)
     if change == "changed" or (known is not None and known.fingerprint != fingerprint(query)):
         forget_query(log, query.name)
+        for join in key_joins(query.graph):
+            log.forget_levels(join)
     elif known is not None:
         for reader in readers_of(log, known.form):
             if not reader.parked and not reader.needed:  # a parked one is started

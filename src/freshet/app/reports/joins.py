@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
-from freshet.app.reports.types import JoinInputReport, JoinsReport
+from freshet.app.reports.types import JoinInputReport, JoinsReport, LetGoReport
 from freshet.engine import Engine
-from freshet.log import Log
+from freshet.log import Log, LogReader
 from freshet.model import Stream
 from freshet.model.key_joins import key_joins
 from freshet.quality.disorder import Disorder, predicted_rows, rows_ahead
@@ -15,6 +16,8 @@ from freshet.quality.disorder import Disorder, predicted_rows, rows_ahead
 if TYPE_CHECKING:
     from freshet.engine.states import FoldState
 
+_LEVELS: Final = 12
+"""Number of levels that are told."""
 Port = Sequence[tuple[str, str]]
 """The streams that lead to a port, each with its ordered key."""
 
@@ -29,9 +32,53 @@ def joins_of(engine: Engine, log: Log, streams: Mapping[str, Stream]) -> dict[st
             if ports is not None:
                 _learn(known, log, ports)
                 held = engine.time.rows_by_port(fold)
-                told = found.setdefault(query.name, {"inputs": []})
+                told = found.setdefault(query.name, {"inputs": [], "memory": [], "let_go": []})
                 told["inputs"] += _inputs(fold, ports, held, log, known, streams)
+                name = fold.node.name
+                if (budget := log.budget(name)) is not None:
+                    told["memory"].append(
+                        {"join": name, "limit": budget.size, "bytes": log.remembered_bytes(name) or 0}
+                    )
+                    told["let_go"] += let_go(log, name, budget.concerned)
     return found
+
+
+def let_go(log: Log | LogReader, join: str, streams: Sequence[str]) -> list[LetGoReport]:
+    """What a join with a bound let go, level by level, and how complete its answers are because of that. Answers need
+    a tuple of each input, so their share is the product of the shares of tuples that were kept."""
+    levels = {stream: log.levels(stream, join) for stream in streams}
+    first = max(streams, key=lambda stream: len(levels[stream]))
+    found: list[LetGoReport] = []
+    keys = [key for _, key in levels[first]]
+    for place, key in list(enumerate(keys))[-_LEVELS:]:
+        rows = gone = 0
+        complete, since = 1.0, []
+        for stream in streams:
+            begin, end = _from(levels[stream], key, log.end(stream)), log.end(stream)
+            if place + 1 < len(keys):
+                end = _from(levels[stream], keys[place + 1], end)
+            came, lost = end - begin, len(log.let_go(stream, begin, end, join))
+            rows, gone = rows + came, gone + lost
+            complete *= 1.0 - lost / came if came else 1.0
+            if came and begin >= log.oldest(stream):
+                since.append(log.arrival(stream, begin))
+        found.append(
+            {
+                "join": join,
+                "since": datetime.fromtimestamp(min(since) / 1e6, UTC).isoformat() if since else None,
+                "above": keys[place - 1] if place else None,
+                "upto": key,
+                "rows": rows,
+                "let_go": gone,
+                "completeness": complete,
+            }
+        )
+    return found
+
+
+def _from(levels: Sequence[tuple[int, int]], key: int, end: int) -> int:
+    """The offset from which on a level, or a higher one, holds."""
+    return next((at for at, level in levels if level >= key), end)
 
 
 def _learn(known: dict[str, Disorder], log: Log, ports: Sequence[Port]) -> None:

@@ -124,10 +124,32 @@ class JoinInputReport(TypedDict):
     past: Annotated[int, "number of tuples of the streams that came past the mark, since the key was declared"]
 
 
+class LetGoReport(TypedDict):
+    """What a join let go while its marks were at one level."""
+
+    join: Annotated[str, "name of the join"]
+    since: Annotated[str | None, "when the first tuple came for which that level held; `null`: none came yet"]
+    above: Annotated[int | None, "the level before: partners with keys above it, up to the next one, were given up"]
+    upto: Annotated[int, "the level: later tuples at or below it do not count; a time is in microseconds"]
+    rows: Annotated[int, "number of tuples of all inputs that came until the next level"]
+    let_go: Annotated[int, "number of these that were let go"]
+    completeness: Annotated[float, "estimated share of the answers of that time that is there"]
+
+
+class JoinMemoryReport(TypedDict):
+    """The memory of a join with a bound."""
+
+    join: Annotated[str, "name of the join"]
+    limit: Annotated[int, "its `join_memory` or its part of the application's, in bytes"]
+    bytes: Annotated[int, "what its remembered tuples need at most, as the log reckons; never above the limit"]
+
+
 class JoinsReport(TypedDict):
     """The joins by ordered keys of a query."""
 
     inputs: Annotated[list[JoinInputReport], "the inputs of its joins by ordered keys; a list of:"]
+    memory: Annotated[list[JoinMemoryReport], "its joins whose memory has a bound; a list of:"]
+    let_go: Annotated[list[LetGoReport], "what they let go because of it, the newest 12 levels; a list of:"]
 
 
 class SettingsReport(TypedDict):
@@ -140,6 +162,7 @@ class SettingsReport(TypedDict):
     unit_timeout: Annotated[float | None, "as declared, in seconds; null means unlimited"]
     max_rows_out_per_row: Annotated[int | None, "as declared"]
     kept_state: Annotated[int, "as declared, in bytes"]
+    join_memory: Annotated[int | None, "as declared, in bytes"]
     share: Annotated[str, "as declared"]
     classes: Annotated[dict[str, float], "weight of each class of expectations"]
     look_every: Annotated[float, "as declared, in seconds"]

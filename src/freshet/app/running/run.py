@@ -186,6 +186,7 @@ class Run:
         spec = declare_query(taken, name, sql, self.app.settings, **options)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
+        self._parts.loop.ask(lambda: self._parts.admit(query))
         if query.promises.period is not None:
             promises = self._parts.loop.ask(self._parts.engine.promises)
             figures = self._parts.loop.ask(lambda: snapshot(self.app, self._parts))

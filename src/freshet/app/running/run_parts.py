@@ -17,6 +17,7 @@ from freshet.engine.history_keeper import HistoryKeeper
 from freshet.engine.optimizer.beta_keeper import BetaKeeper
 from freshet.engine.optimizer.weight_keeper import WeightKeeper
 from freshet.log import Log
+from freshet.model import Query
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.sources import Feeder
 from freshet.sources.push import PushSource
@@ -46,6 +47,8 @@ class Parts:
     residents: Callable[[], ResidentsSnapshot]
     balance: BetaKeeper | None = None
     judgement: Judgement = field(default_factory=Judgement)
+    admit: Callable[[Query], None] = lambda query: None
+    """Refuses a query that is to be added and does not fit."""
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)
     mirrors: dict[str, MirrorSource] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from freshet.app.reports.feasible import Judgement
 from freshet.app.running.admitting import check_admission, last_figures
 from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
+from freshet.app.running.join_memory import MemoryDivider
 from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper, Guarded, QuarantineTeller, Resharing
 from freshet.app.running.optimizing import table_of
@@ -140,6 +141,9 @@ def _open(
     installer.arrange(checked, app.queries)
     for name in checked.queries:
         installer.add(app.queries[name])
+    memory = MemoryDivider(log, installer.schemas, app.settings.join_memory, app.settings.levels.admission)
+    memory.check(checked.queries)
+    installer.watch(memory.divide)
     if app.settings.share != "never":
         engine.observers.append(Resharing(engine, installer))
     for name in checked.queries:
@@ -153,7 +157,7 @@ def _open(
     engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   master_of(session), decisions, history, weights, executor.residents)  # fmt: skip
-    parts.judgement = Judgement(app.settings.reserve)
+    parts.judgement, parts.admit = Judgement(app.settings.reserve), memory.admit
     if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
         parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
         engine.observers.append(parts.balance)

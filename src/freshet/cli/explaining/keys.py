@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from freshet.app.declared.join_memory import budgets_of
 from freshet.app.declared.spec import StreamSpec
 from freshet.log import LogReader
 from freshet.model import Query, UserError
 from freshet.model.key_joins import KeyJoins, key_joins
+from freshet.model.units import bytes_text
 from freshet.quality.disorder import Disorder, predicted_rows
+from freshet.quality.disorder.budget import NO_MARK, KnownInput, held_bytes
 
 
 def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -> Iterator[str]:
@@ -28,6 +31,22 @@ def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -
                 yield f"  {stream} is {order.text()}"
                 if len(port) == 1 and known[stream].heights.rows:
                     yield f"    {_told(known[stream], others, order.in_order, width.get(stream, 0.0))}"
+    yield from _bounds(query, streams, known)
+
+
+def _bounds(query: Query, streams: Mapping[str, StreamSpec], known: Mapping[str, Disorder]) -> Iterator[str]:
+    schemas = {name: spec.stream.schema for name, spec in streams.items()}
+    for budget in budgets_of(query, schemas, query.join_memory or 0):
+        inputs = [
+            KnownInput(each.heights, NO_MARK if each.mark is None else each.mark, cost)
+            for each, cost in zip((known[stream] for stream in budget.streams), budget.costs, strict=True)
+        ]
+        size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
+        yield (
+            f"  {budget.join} may remember {size} (join_memory); now it needs at most "
+            f"{bytes_text(held_bytes(inputs))}. Where that is not enough, the log raises its marks, and later tuples "
+            "at or below them are let go"
+        )
 
 
 def _told(own: Disorder, others: list[Disorder], share: float, width: float) -> str:

@@ -14,13 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log.errors import LogFull
-from freshet.log.intake.asides import Asides
+from freshet.log.intake.marking import Marking
 from freshet.log.segments.retention import Limits
 from freshet.log.segments.segment import SegmentWriter, read_segment
-from freshet.log.store.commits import Commits
 from freshet.log.store.records import HeartbeatRecord, KeyNews
 from freshet.log.store.state import StreamState
-from freshet.log.store.store import Transaction, pack_offsets
+from freshet.log.store.store import Transaction
 from freshet.model import ARRIVAL, Segment, SegmentFile
 from freshet.model.names import CONTENT
 
@@ -30,12 +29,11 @@ _NO_RECORDS: Final[Records] = MappingProxyType({})
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-class Appends(Commits):
+class Appends(Marking):
     """The part of a log that takes in what comes from outside."""
 
     limits: Limits
     _floor: int
-    _intakes: dict[str, Asides]
 
     def append(
         self,
@@ -83,7 +81,9 @@ class Appends(Commits):
                     last = max(self._state.stream(stream).arrival, self._floor)
                     file = self._write(stream, _monotone(table, last))
                 more = _Arrived(source_position, newest, len(dead), len(late), *lengths, records, keys)
-                return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark))
+                # What joins remember is reckoned from all their streams as they are then.
+                alone = keys is not None and self._is_bounded(stream)
+                return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark), alone=alone)
             except LogFull:
                 intake.reset()
                 if file is not None:
@@ -118,30 +118,6 @@ class Appends(Commits):
         if more.keys is not None:
             self._mark_key(tx, stream, first, more.keys)
         return range(first, tx.draft.get(("next", stream.id), stream.index.end))
-
-    def _mark_key(self, tx: Transaction, stream: StreamState, first: int, keys: KeyNews) -> None:
-        """Enters a key mark at the end of a stream, if it is new, and the tuples from an offset on that are past it."""
-        at, past = tx.draft.get(("next", stream.id), stream.index.end), [first + place for place in keys.past]
-        tx.execute("UPDATE streams SET disorder = ?, past = past + ? WHERE id = ?",
-                   (keys.disorder, len(past), stream.id))  # fmt: skip
-        newest = tx.draft.get(("key", stream.id), stream.key_marks.newest)
-        mark = None if keys.mark is None or (newest is not None and keys.mark <= newest) else keys.mark
-        if mark is not None:
-            tx.draft["key", stream.id] = mark
-        if past or mark is not None:
-            entry = (self._sequence(tx, 1), stream.id, at, mark, pack_offsets(past))
-            tx.execute("INSERT INTO key_marks VALUES (?, ?, ?, ?, ?)", entry)
-
-        def effect() -> None:
-            stream.disorder, stream.past = keys.disorder, stream.past + len(past)
-            stream.take_key_mark(at, mark, past)
-
-        tx.after(effect)
-
-    def raise_key_mark(self, stream: str, keys: KeyNews) -> None:
-        """Enters a key mark without tuples: somebody says that no later tuple has a key at or below it."""
-        with self._intake(stream):
-            self._store.write(lambda tx: self._mark_key(tx, found := self._state.stream(stream), found.index.end, keys))
 
     def adopt(
         self,
@@ -312,15 +288,6 @@ class Appends(Commits):
             for intake in intakes:
                 held.enter_context(intake.lock)
             yield
-
-    @contextmanager
-    def _intake(self, stream: str) -> Iterator[Asides]:
-        """Serialises appends to one stream."""
-        with self._lock:
-            self._state.stream(stream)  # says what is wrong
-            intake = self._intakes[stream]
-        with intake.lock:
-            yield intake
 
 
 @dataclass(frozen=True, slots=True)

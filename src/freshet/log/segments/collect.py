@@ -70,8 +70,10 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
     raised = [(state.streams[name], floor) for name, floor in floors.items()]
     kept = [(stream.id, at) for stream, floor in raised if (at := stream.marks.last_before(floor)) is not None]
     tx.executemany("DELETE FROM heartbeats WHERE stream = ? AND at < ?", kept)
-    kept = [(stream.id, at) for stream, floor in raised if (at := stream.key_marks.last_before(floor)) is not None]
-    tx.executemany("DELETE FROM key_marks WHERE stream = ? AND at < ?", kept)
+    of_joins = [(stream, floor, join, known.marks) for stream, floor in raised for join, known in stream.let_go.items()]
+    whose = [(stream, floor, "", stream.key_marks) for stream, floor in raised] + of_joins
+    old = [(each.id, join, at) for each, floor, join, marks in whose if (at := marks.last_before(floor)) is not None]
+    tx.executemany("DELETE FROM key_marks WHERE stream = ? AND joined = ? AND at < ?", old)
     tx.after(lambda: _forgotten(state, floors, spent, done))
 
 

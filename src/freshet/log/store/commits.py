@@ -57,7 +57,7 @@ class Commits(Cursors):
                 self._mark(tx, self._state.stream(stream), mark)
             now = round(self.now() * 1e6)
             for entry in (entry for result in results for entry in result.missing):
-                (ledger.widen if entry.kind == "past-mark" else ledger.enter)(tx, entry, now)
+                (ledger.widen if entry.kind in ("past-mark", "let-go") else ledger.enter)(tx, entry, now)
             for each in (each for result in results for each in result.instances):
                 self._enter(tx, each)
             moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.quality.disorder import Disorder
+
 
 @dataclass(frozen=True, slots=True)
 class StreamMeter:
@@ -38,6 +43,25 @@ class HeartbeatRecord:
     time: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyMoves:
+    """The ordered keys of appended tuples.
+
+    Args:
+        keys: The keys, as numbers.
+        sizes: The bytes of each tuple, as far as they differ from tuple to tuple.
+        marks: The key mark of the stream after each of them.
+        before: What was known of the disorder before them.
+        after: The same after them.
+    """
+
+    keys: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    marks: NDArray[np.int64]
+    before: Disorder
+    after: Disorder
+
+
 @dataclass(frozen=True, slots=True)
 class KeyNews:
     """What an append says about the order of a stream by its key.
@@ -46,8 +70,10 @@ class KeyNews:
         mark: The key mark after it; None: there is none yet.
         past: Places, among the appended tuples, of those that came past the mark.
         disorder: What is known of the disorder after it, packed.
+        moves: The keys; None: no tuples came.
     """
 
     mark: int | None
     past: tuple[int, ...]
     disorder: bytes
+    moves: KeyMoves | None = None

@@ -11,11 +11,12 @@ from typing import Any, Final
 from freshet.log import old_names
 from freshet.log.errors import NoStream
 from freshet.log.kinds import ReaderKind, StreamKind
-from freshet.log.marks import Marks, PastRows
+from freshet.log.marks import LetGo, Marks, PastRows
 from freshet.log.segments.index import StreamIndex
 from freshet.log.segments.retention import Retention
 from freshet.log.store.store import NEEDED, PARKED, unpack_members, unpack_offsets
 from freshet.model import FreshetError, Segment
+from freshet.quality.disorder import Disorder
 
 _NUMBERS: Final = ("arrival", "newest", "dead", "dead_bytes", "late", "late_bytes", "heartbeats")
 
@@ -77,10 +78,14 @@ class StreamState:
     """The column that its key marks are about."""
     disorder: bytes | None = None
     """What is known of its disorder by that column, packed."""
+    order: Disorder | None = None
+    """The same, unpacked when it is first needed."""
     past: int = 0
     """Number of tuples that came past the key mark."""
     key_marks: Marks = field(default_factory=Marks)
     past_rows: PastRows = field(default_factory=PastRows)
+    let_go: dict[str, LetGo] = field(default_factory=dict)
+    """By join: how far its memory has raised the marks of its streams, and the tuples that this left out."""
     readers: dict[str, ReaderState] = field(default_factory=dict)
 
     def take_key_mark(self, at: int, key: int | None, past: Iterable[int]) -> None:
@@ -88,6 +93,13 @@ class StreamState:
         if key is not None:
             self.key_marks.add(at, key)
         self.past_rows.add(past)
+
+    def take_let_go(self, join: str, at: int, key: int | None, past: Iterable[int]) -> None:
+        """Takes an entry: from an offset on a join has raised the mark, and it has let some tuples before it go."""
+        known = self.let_go.setdefault(join, LetGo())
+        if key is not None:
+            known.marks.add(at, key)
+        known.past.add(past)
 
     def waiting_bytes(self) -> int:
         """Bytes that a reader at work has not consumed yet."""
@@ -146,16 +158,26 @@ class LogState:
         ((self.sequence,),) = rows("SELECT value FROM meta WHERE key = 'sequence'")
 
     def _catch_up_keys(self, rows: SelectRows) -> None:
-        if not any(True for _ in rows("PRAGMA table_info(key_marks)")):
+        columns = {row[1] for row in rows("PRAGMA table_info(key_marks)")}
+        if not columns:
             return
+        has_joins = "joined" in columns
+        base = " AND joined = ''" if has_joins else ""
+        levels = (
+            f"SELECT stream, at, key, past, joined FROM key_marks WHERE sequence >= {self.sequence} AND joined <> ''"
+            " ORDER BY sequence"
+        )
         for id_, ordered, disorder, past in rows("SELECT id, ordered, disorder, past FROM streams"):
             found = self._by_id[id_]
-            found.ordered, found.disorder, found.past = ordered, disorder, past
+            found.ordered, found.disorder, found.past, found.order = ordered, disorder, past, None
         for id_, at, key, past in rows(
-            f"SELECT stream, at, key, past FROM key_marks WHERE sequence >= {self.sequence} ORDER BY sequence"
+            f"SELECT stream, at, key, past FROM key_marks WHERE sequence >= {self.sequence}{base} ORDER BY sequence"
         ):
             if id_ in self._by_id:
                 self._by_id[id_].take_key_mark(at, key, unpack_offsets(past))
+        for id_, at, key, past, join in rows(levels) if has_joins else ():
+            if id_ in self._by_id:
+                self._by_id[id_].take_let_go(join, at, key, unpack_offsets(past))
 
     def _catch_up_readers(self, rows: SelectRows, has_kinds: bool) -> None:
         for stream in self.streams.values():
@@ -219,6 +241,11 @@ class LogState:
         reader = self.readers.pop(name)
         del self.streams[reader.stream].readers[name]
 
+    def forget_levels(self, join: str) -> None:
+        """Forgets what a join let go."""
+        for stream in self.streams.values():
+            stream.let_go.pop(join, None)
+
     def forget_query(self, name: str) -> None:
         """Forgets what is known of a query."""
         self.queries.pop(name, None)
@@ -260,6 +287,9 @@ class LogState:
         stream.marks.drop_before(below)
         stream.key_marks.drop_before(below)
         stream.past_rows.drop_before(below)
+        for known in stream.let_go.values():
+            known.marks.drop_before(below)
+            known.past.drop_before(below)
         for number, length in stream.index.drop_below(below):
             row = self.rows[number]
             row.live -= 1

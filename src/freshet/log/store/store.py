@@ -18,15 +18,15 @@ from freshet.log.store.tail import Tail
 from freshet.log.store.upgrade import upgrade
 from freshet.model import UserError
 
-FORMAT: Final = 9
+FORMAT: Final = 10
 """Version of everything in the state folder."""
-_READABLE: Final = (1, 2, 3, 4, 5, 6, 7, 8, FORMAT)
+_READABLE: Final = (1, 2, 3, 4, 5, 6, 7, 8, 9, FORMAT)
 """Versions that can be read. In a folder of version 1 no reader is parked and no watermark is known; otherwise it is
 one of version 2. A folder of version 2 has neither a digest nor a number of commits. Until version 3 the names of
 streams and readers told what they are for, and readers knew the queries. Until version 4 a source kept no records.
 Until version 5 every state lay in one part: who knows only that would not see the other parts. Until version 6 the
 ledger knew only what readers had lost to retention. Until version 7 no periodic query ran. Until version 8 there were
-no key marks: who does not know them would join tuples that are past one."""
+no key marks: who does not know them would join tuples that are past one. Until version 9 no join let tuples go."""
 
 NEEDED: Final = 1
 """A value of the column ``readers.needed``: at work. 0 means quarantined."""

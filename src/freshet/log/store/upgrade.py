@@ -46,6 +46,10 @@ def upgrade(connection: sqlite3.Connection) -> None:
     if not _has(connection, "key_marks", "key"):
         _add_key_marks(connection)
         _forget_digest(connection)
+    if not _has(connection, "key_marks", "joined"):
+        # Version 9 had no joins with bounds.
+        connection.execute("ALTER TABLE key_marks ADD COLUMN joined TEXT NOT NULL DEFAULT ''")
+        _forget_digest(connection)
 
 
 def _forget_digest(connection: sqlite3.Connection) -> None:

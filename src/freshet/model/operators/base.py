@@ -106,6 +106,11 @@ class Operator(ABC):
         return None
 
     @property
+    def bounded_by(self) -> str:
+        """The join behind it whose bound on its memory leaves tuples out at it; empty: there is none."""
+        return ""
+
+    @property
     def reads_table(self) -> str | None:
         """The table that it reads besides."""
         return None

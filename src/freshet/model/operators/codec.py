@@ -38,6 +38,8 @@ def fields_of(operator: Operator) -> dict[str, Any]:
     fields = asdict(operator)
     if isinstance(operator, Lookup):
         fields["operators"] = [fields_of(each) for each in operator.operators]
+    if fields.get("join") == "":
+        del fields["join"]  # folders from before joins could have a bound know nothing of it
     return {_TAG: operator.tag, **fields}
 
 

@@ -21,6 +21,8 @@ class Marked(Operator):
     Args:
         name: Its name.
         column: The ordered key.
+        join: The join that it leads to, if that has a bound on its memory: then the tuples that this join lets go are
+            left out, too.
 
     >>> Marked("q.join.left.marked", "epoch").text()
     'above the mark of epoch'
@@ -29,6 +31,7 @@ class Marked(Operator):
     tag: ClassVar[str] = "marked"
 
     column: str
+    join: str = ""
 
     @property
     def keeps(self) -> str:
@@ -38,8 +41,13 @@ class Marked(Operator):
     def ordered_by(self) -> str:
         return self.column
 
+    @property
+    def bounded_by(self) -> str:
+        return self.join
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         return inputs[0]
 
     def text(self) -> str:
-        return f"above the mark of {self.column}"
+        bound = f", as far as the memory of {self.join} reaches" if self.join else ""
+        return f"above the mark of {self.column}{bound}"

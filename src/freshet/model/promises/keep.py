@@ -40,13 +40,14 @@ class Keep:
         ties: Share of the tuples of exactly that value that is kept.
         reason: Why, in words; it decides nothing.
         past: Offsets of tuples that are not kept because they are past the key mark of the stream; the log has them.
+        let_go: Offsets of tuples that are not kept because a join has no memory for them; the log has them, too.
         weighed: Whether kept tuples get the hidden column of weights; it decides nothing either.
 
     >>> keep = Keep(0.5, "q.filter_1", "amount", 12.5, 0.25)
     >>> keep.rule
     'value 1 ["amount",12.5,0.25]'
     >>> Keep.of("q.filter_1", 0.5, keep.rule) == keep, Keep.of("q.filter_1", 0.5, "hash 1")
-    (True, Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='', past=()))
+    (True, Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='', past=(), let_go=()))
     """
 
     ratio: float
@@ -56,6 +57,7 @@ class Keep:
     ties: float = 1.0
     reason: str = field(default="", compare=False)
     past: tuple[int, ...] = ()
+    let_go: tuple[int, ...] = ()
     weighed: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class Keep:
 
     @property
     def thins(self) -> bool:
-        """Whether it leaves out more than what is past the mark."""
+        """Whether it leaves out more than what is past the mark or let go."""
         return self.ratio < 1.0 or self.bound is not None
 
     @property
@@ -111,14 +113,14 @@ class Missing:
         end: Offset after the last one.
         rows: Number of tuples of the range that are missing.
         ratio: Share of the tuples that was to be kept; None: nothing of the range is there.
-        rule: Which tuples are kept; see :class:`Keep`. None: none of them.
+        rule: Which tuples are kept; see :class:`Keep`. None: none of them. Of tuples let go: the join that did it.
         reason: Why it was done, in words.
         since: When the first tuples of the range were entered, in microseconds; the log sets it.
         time: When the last ones were.
 
     >>> one = Missing("q", "q.filter_1", "s", "thinned", 0, 100, 48, 0.5, "hash 1", "by hand")
     >>> one.keep
-    Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='', past=())
+    Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='', past=(), let_go=())
     """
 
     query: str

@@ -50,10 +50,12 @@ class Judged(NamedTuple):
     Args:
         past: Places of those that lie at or below the mark that held when they came.
         disorder: What is known after them.
+        marks: The mark after each of them; the least number of all: there is none.
     """
 
     past: KeyNumbers
     disorder: Disorder
+    marks: KeyNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Disorder:
 
     >>> disorder = Disorder()
     >>> order = KeyOrder("epoch", rows=1)
-    >>> past, disorder = disorder.judge(np.array([1, 3, 2, 4, 2, 5]), order)
+    >>> past, disorder, _ = disorder.judge(np.array([1, 3, 2, 4, 2, 5]), order)
     >>> past.tolist(), disorder.mark, disorder.heights.rows
     ([4], 4, 6)
     """
@@ -87,16 +89,19 @@ class Disorder:
     block: tuple[IntegerSketch, IntegerSketch] = (IntegerSketch(), IntegerSketch())
     blocks: tuple[tuple[int, int], ...] = ()
 
-    def judge(self, keys: KeyNumbers, order: KeyOrder) -> Judged:
-        """Judges rows by their keys, one after the other."""
-        known, past, done = self, [], 0
+    def judge(self, keys: KeyNumbers, order: KeyOrder, sizes: KeyNumbers | None = None) -> Judged:
+        """Judges rows by their keys, one after the other. ``sizes``: their bytes, as far as they differ; None: they do
+        not."""
+        none = np.empty(0, np.int64)
+        known, past, marks, done = self, [none], [none], 0
         while done < len(keys):
             # The measured disorder changes at fixed numbers of rows only.
-            size = REFRESH - known.heights.rows % REFRESH
-            late, known = known._part(keys[done : done + size], order)
+            part = slice(done, done + REFRESH - known.heights.rows % REFRESH)
+            late, known, after = known._part(keys[part], order, None if sizes is None else sizes[part])
             past.append(late + done)
-            done += size
-        return Judged(np.concatenate(past) if past else np.empty(0, np.int64), known)
+            marks.append(after)
+            done = part.stop
+        return Judged(np.concatenate(past), known, np.concatenate(marks))
 
     def raised(self, mark: int) -> Disorder:
         """The same with a mark that is at least so high: somebody says that no later key lies at or below it."""
@@ -119,8 +124,8 @@ class Disorder:
         assert newest is not None
         return found[0] > rows // _GROWS and found[1] > (newest - first) // (_GROWS // 2)
 
-    def _part(self, keys: KeyNumbers, order: KeyOrder) -> Judged:
-        climb = Climb(self.heights, keys)
+    def _part(self, keys: KeyNumbers, order: KeyOrder, sizes: KeyNumbers | None) -> Judged:
+        climb = Climb(self.heights, keys, sizes)
         first = _LEAST if self.mark is None else self.mark
         marks = np.maximum.accumulate(np.concatenate([[first], self._marks(climb, order)]))
         past: KeyNumbers = np.flatnonzero(keys <= marks[1:]) if marks[-1] > _LEAST else np.empty(0, np.int64)
@@ -138,7 +143,9 @@ class Disorder:
         )
         known = known._refreshed(order) if climb.heights.rows % REFRESH == 0 else known
         now = known._marks(Climb(climb.heights, keys[:1]), order)
-        return Judged(past, known if now[0] == _LEAST else known.raised(int(now[0])))
+        known = known if now[0] == _LEAST else known.raised(int(now[0]))
+        last = _LEAST if known.mark is None else known.mark
+        return Judged(past, known, np.append(marks[2:], last))
 
     def _marks(self, climb: Climb, order: KeyOrder) -> KeyNumbers:
         """The marks before each row; the least number: there is none."""
@@ -173,7 +180,7 @@ class Disorder:
         flags = [self.mark, self.back, self.distance]
         head = struct.pack("<q6q", self.heights.rows, *(value for each in flags for value in _optional(each)))
         sketches = map(_pairs, (self.rows_back, self.behind, *self.block))
-        parts = [self.heights.kept, *sketches, np.array(self.blocks, np.int64).reshape(-1)]
+        parts = [self.heights.kept, *sketches, np.array(self.blocks, np.int64).reshape(-1), self.heights.sizes]
         body = b"".join(struct.pack("<i", len(part)) + np.asarray(part, "<i8").tobytes() for part in parts)
         return zlib.compress(head + body, 1)
 
@@ -181,7 +188,7 @@ class Disorder:
     def unpacked(cls, packed: bytes) -> Disorder:
         """The reverse of :meth:`packed`.
 
-        >>> _, known = Disorder().judge(np.arange(5000) ^ 7, KeyOrder("k"))
+        >>> _, known, _ = Disorder().judge(np.arange(5000) ^ 7, KeyOrder("k"))
         >>> again = Disorder.unpacked(known.packed())
         >>> again.mark == known.mark, again.rows_back == known.rows_back, again.distance, len(known.packed()) < 3000
         (True, True, 7, True)
@@ -189,7 +196,7 @@ class Disorder:
         data = zlib.decompress(packed)
         rows, *flags = struct.unpack_from("<q6q", data)
         at, parts = struct.calcsize("<q6q"), []
-        for _ in range(6):
+        while at < len(data):
             (length,) = struct.unpack_from("<i", data, at)
             parts.append(np.frombuffer(data, "<i8", length, at + 4).astype(np.int64))
             at += 4 + 8 * length
@@ -199,7 +206,9 @@ class Disorder:
         blocks = tuple((back, distance) for back, distance in parts[5].reshape(-1, 2).tolist())
         mark, back, distance = marks
         known = rows_back, behind, mark, back, distance
-        return cls(KeyHeights(rows, parts[0]), *known, (block[0], block[1]), blocks)
+        # Until format 10 the log did not know how many bytes rows have.
+        sizes = parts[6] if len(parts) > 6 else np.zeros(len(parts[0]), np.int64)
+        return cls(KeyHeights(rows, parts[0], sizes), *known, (block[0], block[1]), blocks)
 
 
 def _steadier(found: tuple[int, int], blocks: tuple[tuple[int, int], ...]) -> tuple[int | None, int | None]:

@@ -26,6 +26,7 @@ class KeyHeights:
     Args:
         rows: Number of rows.
         kept: The heights that are kept, those of the earliest rows first.
+        sizes: For each of them, the bytes of all rows so far, as far as they differ from row to row.
 
     >>> heights = KeyHeights().after(np.array([3, 9, 4, 7]))
     >>> heights.rows, heights.at(1), heights.newest, heights.at(0)
@@ -37,6 +38,7 @@ class KeyHeights:
 
     rows: int = 0
     kept: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    sizes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def newest(self) -> int | None:
@@ -54,9 +56,17 @@ class KeyHeights:
         found = int(np.searchsorted(self.kept, key))
         return int(_kept_places(self.rows)[found - 1]) if found else 0
 
-    def after(self, keys: Ints) -> KeyHeights:
+    def since(self, keys: Ints) -> tuple[Ints, Ints]:
+        """For each of some keys, how many rows came since the keys had not yet come as far, or somewhat more, and their
+        bytes."""
+        places = np.concatenate([[0], _kept_places(self.rows)])
+        sizes = np.concatenate([[0], self.sizes])
+        found = np.searchsorted(self.kept, keys)
+        return self.rows - places[found], sizes[-1] - sizes[found]
+
+    def after(self, keys: Ints, sizes: Ints | None = None) -> KeyHeights:
         """The heights with some more rows."""
-        return Climb(self, keys).heights
+        return Climb(self, keys, sizes).heights
 
 
 class Climb:
@@ -65,9 +75,10 @@ class Climb:
     Args:
         before: The heights before them.
         keys: Their keys.
+        sizes: Their bytes, as far as they differ from row to row; None: they do not.
     """
 
-    def __init__(self, before: KeyHeights, keys: Ints) -> None:
+    def __init__(self, before: KeyHeights, keys: Ints, sizes: Ints | None = None) -> None:
         self._rows = before.rows + np.arange(len(keys))
         """Number of rows before each of the new ones."""
         first = before.newest
@@ -78,9 +89,13 @@ class Climb:
         places = np.concatenate([[0], _kept_places(before.rows), before.rows + 1 + np.arange(len(keys))])
         self._places, self._heights = places, np.concatenate([[_LOWEST], before.kept, heights[1:]])
         self._keys = keys
+        known = before.sizes if len(before.sizes) else np.zeros(len(before.kept), np.int64)
+        more = np.zeros(len(keys), np.int64) if sizes is None else sizes
+        start = known[-1:] if len(known) else np.zeros(1, np.int64)
+        self._sizes = np.concatenate([[0], known, start + np.cumsum(more)])
         total = before.rows + len(keys)
         chosen = np.searchsorted(places, _kept_places(total))
-        self.heights: Final = KeyHeights(total, self._heights[chosen])
+        self.heights: Final = KeyHeights(total, self._heights[chosen], self._sizes[chosen])
         """The heights after all of them."""
 
     def displacements(self) -> Ints:
@@ -88,6 +103,19 @@ class Climb:
         lower = self._places[np.searchsorted(self._heights, self._keys) - 1]
         after: Ints = self._rows - _floor_kept(self._rows, np.minimum(lower, self._rows))
         return after
+
+    def reached(self, upto: int) -> Ints:
+        """The greatest keys of the first rows, up to and with the new one in this place."""
+        return self._heights[: len(self._heights) - len(self._rows) + upto + 1]
+
+    def since(self, keys: Ints, places: Ints) -> tuple[Ints, Ints]:
+        """After the new row in each of some places: how many rows had come since the keys had not yet come as far as a
+        key, or somewhat more, and their bytes."""
+        rows = self._rows[places] + 1
+        lower = np.minimum(self._places[np.searchsorted(self._heights, keys) - 1], rows)
+        first = _floor_kept(rows, lower)
+        sizes = self._sizes[np.searchsorted(self._places, np.stack([rows, first]))]
+        return rows - first, sizes[0] - sizes[1]
 
     def so_far(self, back: int) -> Ints:
         """For each row, the greatest key of the rows that lie at least so many rows before its end of the stream."""

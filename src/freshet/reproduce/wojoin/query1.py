@@ -66,10 +66,14 @@ class Query1Outcome:
 
 def query_1(run: Query1Run) -> Query1Outcome:
     """Runs the join over three streams."""
+    return _Query1(streams_of(run), run.measured).outcome()
+
+
+def streams_of(run: Query1Run) -> list[KeyedStream]:
+    """Draws the streams."""
     random = np.random.default_rng(run.seed)
     factors = random.integers(0, run.factor + 1, 3)
-    streams = [keyed_stream(random, SECONDS, int(k), bursts=_BURSTS[at]) for at, k in enumerate(factors)]
-    return _Query1(streams, run.measured).outcome()
+    return [keyed_stream(random, SECONDS, int(k), bursts=_BURSTS[at]) for at, k in enumerate(factors)]
 
 
 class _Query1:

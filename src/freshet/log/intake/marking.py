@@ -1,0 +1,178 @@
+"""What the log enters about the order of streams: key marks, tuples past them, and what joins let go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from freshet.log.intake.asides import Asides
+from freshet.log.store.commits import Commits
+from freshet.log.store.records import KeyMoves, KeyNews
+from freshet.log.store.state import StreamState
+from freshet.log.store.store import Transaction, pack_offsets
+from freshet.model.join_budget import JoinBudget
+from freshet.quality.disorder import Disorder
+from freshet.quality.disorder.budget import NO_MARK, Coming, KnownInput, Raise, held_bytes, raises
+from freshet.quality.disorder.heights import Climb
+
+
+class Marking(Commits):
+    """The part of a log that knows how far ordered keys have come, and how much memory joins by them may have."""
+
+    _budgets: dict[str, JoinBudget]
+    """By join."""
+    _intakes: dict[str, Asides]
+
+    @contextmanager
+    def _intake(self, stream: str) -> Iterator[Asides]:
+        """Serialises appends to one stream."""
+        with self._lock:
+            self._state.stream(stream)  # says what is wrong
+            intake = self._intakes[stream]
+        with intake.lock:
+            yield intake
+
+    def give_memory(self, budget: JoinBudget) -> None:
+        """From now on a join has this much memory, reckoned from what comes into its streams.
+
+        All streams must be declared, each with an ordered key.
+        """
+
+        def work(tx: Transaction) -> None:
+            streams = [self._state.stream(name) for name in budget.concerned]
+            level = self._level(budget)
+            inputs = self._inputs(budget)
+            if held_bytes(inputs, level) > budget.size:
+                # The join had more before, or was not there.
+                highest = max(each.heights.newest for each in inputs if each.heights.newest is not None)
+                levels = np.unique(np.concatenate([each.heights.kept for each in inputs]))
+                found = next((int(each) for each in levels if held_bytes(inputs, int(each)) <= budget.size), highest)
+                for stream in streams:
+                    self._enter_level(tx, stream, budget.join, stream.index.end, found)
+            tx.after(lambda: self._budgets.__setitem__(budget.join, budget))
+
+        self._store.write(work, alone=True)
+
+    def take_memory(self, join: str) -> None:
+        """A join has no bound any more, or is gone."""
+        with self._lock:
+            self._budgets.pop(join, None)
+
+    def forget_levels(self, join: str) -> None:
+        """Forgets what a join let go: it begins anew."""
+
+        def work(tx: Transaction) -> None:
+            tx.execute("DELETE FROM key_marks WHERE joined = ?", (join,))
+            tx.after(lambda: self._state.forget_levels(join))
+
+        self._store.write(work, alone=True)
+
+    def budget(self, join: str) -> JoinBudget | None:
+        """The memory that a join has; None: it has no bound."""
+        with self._lock:
+            return self._budgets.get(join)
+
+    def remembered_bytes(self, join: str) -> int | None:
+        """Bytes that a join remembers at most, as the log reckons; None: it has no bound."""
+        with self._lock:
+            budget = self._budgets.get(join)
+            return None if budget is None else held_bytes(self._inputs(budget), self._level(budget))
+
+    def needed_bytes(self, budget: JoinBudget) -> int:
+        """Bytes that a join would remember without a bound, as the log reckons."""
+        with self._lock:
+            return held_bytes(self._inputs(budget))
+
+    def raise_key_mark(self, stream: str, keys: KeyNews) -> None:
+        """Enters a key mark without tuples: somebody says that no later tuple has a key at or below it."""
+        with self._intake(stream):
+            self._store.write(lambda tx: self._mark_key(tx, found := self._state.stream(stream), found.index.end, keys))
+
+    def _is_bounded(self, stream: str) -> bool:
+        """Whether a join with a bound reads a stream."""
+        return any(stream in budget.streams for budget in list(self._budgets.values()))
+
+    def _mark_key(self, tx: Transaction, stream: StreamState, first: int, keys: KeyNews) -> None:
+        """Enters a key mark at the end of a stream, if it is new, and the tuples from an offset on that are past it."""
+        at, past = tx.draft.get(("next", stream.id), stream.index.end), [first + place for place in keys.past]
+        tx.execute("UPDATE streams SET disorder = ?, past = past + ? WHERE id = ?",
+                   (keys.disorder, len(past), stream.id))  # fmt: skip
+        newest = tx.draft.get(("key", stream.id), stream.key_marks.newest)
+        mark = None if keys.mark is None or (newest is not None and keys.mark <= newest) else keys.mark
+        if mark is not None:
+            tx.draft["key", stream.id] = mark
+        if past or mark is not None:
+            self._enter_keys(tx, stream, at, mark, past, "")
+        if keys.moves is not None:
+            for budget in list(self._budgets.values()):
+                if stream.name in budget.streams:
+                    self._let_go(tx, budget, stream, first, keys.moves)
+
+        def effect() -> None:
+            stream.disorder, stream.past = keys.disorder, stream.past + len(past)
+            stream.order = None if keys.moves is None else keys.moves.after
+            stream.take_key_mark(at, mark, past)
+
+        tx.after(effect)
+
+    def _enter_keys(
+        self, tx: Transaction, stream: StreamState, at: int, key: int | None, past: Sequence[int], join: str
+    ) -> None:
+        entry = (self._sequence(tx, 1), stream.id, at, key, pack_offsets(past), join)
+        tx.execute("INSERT INTO key_marks (sequence, stream, at, key, past, joined) VALUES (?, ?, ?, ?, ?, ?)", entry)
+
+    def _enter_level(
+        self, tx: Transaction, stream: StreamState, join: str, at: int, key: int | None, past: Sequence[int] = ()
+    ) -> None:
+        self._enter_keys(tx, stream, at, key, past, join)
+        tx.after(lambda: stream.take_let_go(join, at, key, past))
+
+    # What is reckoned
+
+    def _level(self, budget: JoinBudget) -> int:
+        """How far the marks of a join are raised."""
+        known = [self._state.stream(name).let_go.get(budget.join) for name in budget.concerned]
+        levels = [each.marks.newest for each in known if each is not None and each.marks.newest is not None]
+        return max(levels, default=NO_MARK)
+
+    def _inputs(self, budget: JoinBudget, instead: Mapping[str, Disorder] | None = None) -> list[KnownInput]:
+        found = []
+        for name, cost in zip(budget.streams, budget.costs, strict=True):
+            stream = self._state.stream(name)
+            if stream.order is None:
+                stream.order = Disorder() if stream.disorder is None else Disorder.unpacked(stream.disorder)
+            known = (instead or {}).get(name, stream.order)
+            found.append(KnownInput(known.heights, NO_MARK if known.mark is None else known.mark, cost))
+        return found
+
+    def _let_go(self, tx: Transaction, budget: JoinBudget, stream: StreamState, first: int, moves: KeyMoves) -> None:
+        """Raises the marks of a join so that it never remembers more than it may, and enters what that leaves out."""
+        level = self._level(budget)
+        ports = frozenset(port for port, name in enumerate(budget.streams) if name == stream.name)
+        climb = Climb(moves.before.heights, moves.keys, moves.sizes)
+        inputs = self._inputs(budget, {stream.name: moves.before})
+        raised = raises(inputs, Coming(ports, climb, moves.marks), budget.size, level)
+        gone = _gone(moves, level, raised)
+        for each in raised:
+            self._enter_level(tx, stream, budget.join, first + each.row + 1, each.level)
+        if gone:
+            self._enter_level(tx, stream, budget.join, first + len(moves.keys), None, [first + each for each in gone])
+        for name in budget.concerned if raised else ():
+            if name != stream.name:
+                other = self._state.stream(name)
+                self._enter_level(tx, other, budget.join, other.index.end, raised[-1].level)
+
+
+def _gone(moves: KeyMoves, level: int, raised: Sequence[Raise]) -> list[int]:
+    """Places of the rows that lie at or below the level when they come, but above the mark of their stream."""
+    rows = np.array([each.row for each in raised], np.int64)
+    levels = np.array([level, *(each.level for each in raised)])
+    # A level holds from the row after the one that raised it.
+    held = levels[np.searchsorted(rows, np.arange(len(moves.keys)))]
+    first = NO_MARK if moves.before.mark is None else moves.before.mark
+    marks = np.concatenate([[first], moves.marks])[:-1]
+    is_past = (moves.keys <= marks) & (marks > NO_MARK)
+    found: list[int] = np.flatnonzero((moves.keys <= held) & (held > NO_MARK) & ~is_past).tolist()
+    return found
