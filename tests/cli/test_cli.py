@@ -167,6 +167,7 @@ def test_policies_are_listed_with_what_they_do(command: Command) -> None:
     assert {"everything", "rr(rows)", "fas-mcq(beta=1, rows)", "fas-mcq(beta=1, rows)+set"} <= lines.keys()
     assert all(len(text) > 10 and text.endswith(".") for text in lines.values())
     assert re.search(r"beta +1: best freshness, 0: best response time; a number from 0 to 1", arguments)
+    assert re.search(r"size .*, or auto \(.*slope-slack-push.*\)", arguments)
 
 
 @pytest.mark.parametrize(

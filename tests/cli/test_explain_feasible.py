@@ -10,10 +10,11 @@ import pytest
 from tests.cli.commands import Command
 from tests.cli.test_live import report, shown
 
-from freshet.app.reports.feasible import situation_of
+from freshet.app.reports.feasible import line_of_verdicts, situation_of
 from freshet.cli.explaining.feasible import feasible_text
 from freshet.cli.live import line
 from freshet.model import Curve, Expectations, Promises, UserError
+from freshet.quality.feasibility import verdicts
 
 APP = """
 [streams.packets]
@@ -34,7 +35,9 @@ def measured(rate: float, cost: float, overhead: float, status: str = "stopped",
     def query(name: str) -> dict[str, Any]:
         shown = {"cost_s": cost, "tuples_in": 1000, "selectivity": 0.5}
         rates = {"in_per_s": rate, "recent_in_per_s": 2.0 * rate, "out_per_s": rate, "recent_out_per_s": 2.0 * rate}
-        return {"tuples_in": 1000, "throughput": rates, "operators": {f"{name}.filter_1": shown, "shared": shown}}
+        response = {"count": 1000, "p95_s": 3.0, "recent_p95_s": 4.0}
+        operators = {f"{name}.filter_1": shown, "shared": shown}
+        return {"tuples_in": 1000, "throughput": rates, "response": response, "operators": operators}
 
     return {
         "status": status,
@@ -54,6 +57,7 @@ def test_rates_of_the_last_seconds_while_it_runs_and_shared_work_once() -> None:
     assert ended.queries[0].work == pytest.approx(0.0015)
     assert ended.load == pytest.approx(0.3)
     assert running.load == pytest.approx(0.6)
+    assert [each.queries[0].measured for each in (ended, running)] == [3.0, 4.0]
     assert situation_of(measured(0.0, 0.001, 0.01), promises) is None
 
 
@@ -68,6 +72,23 @@ def test_it_says_what_is_feasible_and_what_would_help(tmp_path: Path, command: C
     assert "30 % of the workers' time, and 10 ms for each step" in done.stdout
     less = command("explain", app, "alarm", "--feasible", "--load", "0.05", "--json")
     assert [each["feasible"] for each in json.loads(less.stdout)["verdicts"]] == ["yes"]
+
+
+def test_what_was_measured_can_put_an_expectation_in_doubt(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(measured(1.0, 0.001, 0.01)))
+    promises = {"alarm": Promises(curve=Curve.deadline(1.0))}
+    told = feasible_text(path, promises, ["alarm"], 1.0, as_json=False)
+    assert "alarm  curve, full worth up to 1 s  unknown" in told
+    assert "alarm: p95 was 3 s, and rates, costs and overhead do not explain that" in told
+    situation = situation_of(json.loads(path.read_text()), promises)
+    assert situation is not None
+    assert line_of_verdicts(verdicts(situation)).startswith(
+        "slower than it should be: alarm (curve, full worth up to 1 s): p95 was 3 s"
+    )
+    # It says nothing of a load that was not measured, nor of a curve that would be kept all the same.
+    assert "yes" in feasible_text(path, promises, ["alarm"], 1.5, as_json=False)
+    assert "yes" in feasible_text(path, {"alarm": Promises(curve=Curve.deadline(4.0))}, ["alarm"], 1.0, as_json=False)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path, command
     assert history["app"] == report["app"]
     assert any(history["decisions"])
     # The report of a run without curves is enough to judge a curve that the file has by now.
-    app.write_text(APP + 'curve = [[0, 1.0], ["10 s", 1.0], ["20 s", 0.0]]\n')
+    app.write_text(APP + 'curve = [[0, 1.0], ["1000 s", 1.0], ["2000 s", 0.0]]\n')
     judged = json.loads(command("explain", app, "--feasible", "--json").stdout)
     assert [each["feasible"] for each in judged["verdicts"]] == ["yes"]
     assert 0.0 < judged["load"] < 1.0 < judged["room"]

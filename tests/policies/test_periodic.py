@@ -42,6 +42,13 @@ def test_each_scheduler_has_its_own_first() -> None:
     assert first("edf", seen) == [["q0"]]
 
 
+def test_the_reason_names_what_runs_and_what_has_to_wait() -> None:
+    seen = view((4.0, 3.0, 0.1), (1.0, 1.0, 0.1), now=0.5)
+    policy = PeriodicFirst(create_periodic("edf"), Everything())
+    told = str(policy.why(seen, policy.decide(seen)))
+    assert told.startswith("edf runs 1 of 2, the earliest deadline first: q1 (due 0.5 s), before q0 (due 2.5 s); ")
+
+
 def test_ties_are_broken_by_a_hash_or_by_the_shortest() -> None:
     seen = view((1.0, 1.0, 0.5), (1.0, 1.0, 0.1), (1.0, 1.0, 0.3))
     assert first("edf(shortest)", seen) == [["q1"]]

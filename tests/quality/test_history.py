@@ -71,6 +71,13 @@ def test_a_query_that_comes_later_has_no_values_before() -> None:
     assert record(samples)["queries"]["b"]["waiting"] == [None, 0, 0]
 
 
+def test_a_periodic_query_has_no_freshness() -> None:
+    samples = [RunSample(float(time), {"q": NOTHING._replace(fresh=None, answers=time)}, IDLE) for time in range(3)]
+    made = record(samples)["queries"]["q"]
+    assert made["freshness"] == [None, None, None]
+    assert made["out_per_s"] == [None, 1.0, 1.0]
+
+
 def test_a_meter_that_begins_anew_counts_from_zero() -> None:
     before, after = NOTHING._replace(rated=10, utility=5.0), NOTHING._replace(rated=4, utility=4.0)
     samples = [RunSample(float(at), {"q": each}, IDLE) for at, each in enumerate((NOTHING, before, after))]

@@ -18,6 +18,7 @@ from freshet.reproduce.command import reproduce
 from freshet.reproduce.kept import KeptRuns
 from freshet.reproduce.page import page_of
 from freshet.reproduce.registry import claim
+from freshet.reproduce.table import verdict
 
 
 @pytest.fixture
@@ -109,6 +110,17 @@ def test_a_claim_must_be_able_to_fail(own: dict[str, list[Claim]]) -> None:
         claim("x.y", source="X", published=1.0, how="so")
     claim("x.y", source="X", published=1.0, how="so", low=0.0)(lambda trial: Measured([1.0]))
     assert [each.id for each in own["x"]] == ["x.y"]
+
+
+def test_a_claim_of_an_effect_says_how_much_of_it_came_out(own: dict[str, list[Claim]]) -> None:
+    claim("fas.half", source="X", published=1.4, how="so", low=1.0, neutral=1.0)(lambda trial: Measured([1.1]))
+    claim("fas.none", source="X", published=1.4, how="so", low=1.0)(lambda trial: Measured([1.1]))
+    half, none = run("fas")["claims"]
+    assert half["of_published"] == pytest.approx(0.25)
+    assert "of_published" not in none
+    assert verdict(half) == "yes, with 0.25 of the published effect"
+    with pytest.raises(ValueError, match="no published effect"):
+        claim("fas.words", source="X", published="rises", how="so", low=1.0, neutral=1.0)
 
 
 def test_every_paper_has_claims_with_ids_of_their_own() -> None:

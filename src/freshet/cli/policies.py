@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -31,11 +32,15 @@ def policies() -> None:
     from freshet.policies.registry import POLICIES
 
     known: dict[str, Argument] = {}
+    auto: dict[str, list[str]] = {}
     rows = []
     for text, make in forms():
         name, _, ending = text.partition("+")
         arguments = arguments_of(make)
         known |= {argument.name: argument for argument in arguments}
+        for argument in arguments:
+            if argument.auto and not ending:
+                auto.setdefault(argument.name, []).append(name)
         summary = " ".join((inspect.getdoc(make) or "").split("\n\n")[0].split())
         if (package := POLICIES.package(name)) is not None:
             summary = f"{summary} (of {package})"
@@ -48,7 +53,8 @@ def policies() -> None:
         print(f"Note: {problem}")
     print("\nArguments may be left out. Those without a value here are then unlimited:")
     for argument in known.values():
-        print(f"  {argument.name:<{wide - 2}}  {_explained(argument)}")
+        also = f", or auto ({', '.join(auto[argument.name])})" if argument.name in auto else ""
+        print(f"  {argument.name:<{wide - 2}}  {_explained(replace(argument, auto=False))}{also}")
 
 
 def _explained(argument: Argument) -> str:

@@ -64,9 +64,10 @@ class HistoryKeeper:
         # A query that was dropped and added again has a new meter.
         recent = counts if before is None or before.count > counts.count else counts.since(before)
         self._seen[name] = counts
+        periodic = meter.promises.period is not None
         return QuerySample(
             waiting=meter.waiting.rows,
-            fresh=meter.freshness(now) * max(0.0, now - meter.start),
+            fresh=None if periodic else meter.freshness(now) * max(0.0, now - meter.start),
             answers=counts.count,
             response=counts.sum,
             p95=recent.p95,

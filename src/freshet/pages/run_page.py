@@ -135,7 +135,7 @@ def _name(record: HistoryRecord, name: str, query: QueryCourse) -> str:
     times = record["times"]
     told = [
         f"weight {weight:g}" if (weight := _last(query["weight"])) is not None else "",
-        f"{_percent(_over_time(times, query['freshness']))} fresh",
+        f"{_percent(fresh)} fresh" if (fresh := _over_time(times, query["freshness"])) is not None else "",
         f"answers {_seconds(mean_age(times, query))} old",
         f"QoS {_percent(qos)}" if (qos := _last(query["running_qos"])) is not None else "",
     ]

@@ -106,7 +106,7 @@ class FeasibleSnapshot(TypedDict):
     feasible: Annotated[str, "`yes`, `barely` (a tenth more load would break it), `no` or `unknown`"]
     expected: Annotated[str, "what is expected instead"]
     room: Annotated[float | None, "factor by which all rates may grow before it breaks; below 1 it is broken"]
-    reason: Annotated[str, "why it cannot be kept"]
+    reason: Annotated[str, "why it cannot be kept, or why that is in doubt"]
     advice: Annotated[str, "what would help"]
 
 

@@ -65,6 +65,8 @@ class Claim:
         measure: Measures it.
         kind: Whether it is counted as a claim.
         reason: Why it does not come out here, if that is known.
+        neutral: The value at which there would be no effect at all, of a published figure that has one. The result then
+            says which share of the published effect we measure: a band of directions says nothing of it.
     """
 
     id: str
@@ -76,12 +78,14 @@ class Claim:
     measure: Callable[[Trial], Measured]
     kind: ClaimKind = "claim"
     reason: str | None = None
+    neutral: float | None = None
 
     def check(self, trial: Trial) -> dict[str, Any]:
         """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range, and
         ``interval_90`` the 90 % confidence interval of the mean.
 
-        ``hangs_on_a_step`` says that one step of the grid from which it was read would change the verdict.
+        ``hangs_on_a_step`` says that one step of the grid from which it was read would change the verdict,
+        ``of_published`` which share of the published effect ours is.
         """
         found = self.measure(trial)
         result: dict[str, Any] = {
@@ -104,6 +108,8 @@ class Claim:
         result |= {"ours": ours, "spread": spread, "interval_90": interval, "ok": ok}
         if not ok and self.reason is not None:
             result["reason"] = self.reason
+        if (share := self.of_published(ours)) is not None:
+            result["of_published"] = share
         if found.grid is not None:
             beside = {self.accepts(ours - found.grid), self.accepts(ours + found.grid)}
             result |= {"grid": found.grid, "hangs_on_a_step": beside != {ok}}
@@ -114,6 +120,17 @@ class Claim:
     def accepts(self, value: float) -> bool:
         """Whether a value lies in the band."""
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    def of_published(self, value: float) -> float | None:
+        """The share of the published effect that a value is; None if none was published as a figure.
+
+        >>> half = Claim("x.y", "X §1", 1.2, "a ratio", 1.0, None, lambda trial: Measured([]), neutral=1.0)
+        >>> round(half.of_published(1.1), 6)
+        0.5
+        """
+        if self.neutral is None or isinstance(self.published, str):
+            return None
+        return (value - self.neutral) / (self.published - self.neutral)
 
     def describe(self) -> dict[str, Any]:
         """The claim without its measurement; JSON-ready."""
@@ -138,13 +155,16 @@ def claim(
     high: float | None = None,
     kind: ClaimKind = "claim",
     reason: str | None = None,
+    neutral: float | None = None,
 ) -> Callable[[Callable[[Trial], Measured]], Callable[[Trial], Measured]]:
     """Registers a function as the measurement of a claim of the paper that ``id`` begins with."""
     if low is None and high is None:
         raise ValueError(f"claim {id} accepts everything")
+    if neutral is not None and (isinstance(published, str) or published == neutral):
+        raise ValueError(f"claim {id} has no published effect")
 
     def register(measure: Callable[[Trial], Measured]) -> Callable[[Trial], Measured]:
-        made = Claim(id, source, published, how, low, high, measure, kind, reason)
+        made = Claim(id, source, published, how, low, high, measure, kind, reason, neutral)
         CLAIMS.setdefault(id.partition(".")[0], []).append(made)
         return measure
 
@@ -225,8 +245,8 @@ def run(
         ``{"paper", "mode", "seeds", "runs", "held", "failed", "claims": [...]}``, where ``held`` and ``failed`` count
         claims, not checks. A claim is ``{"id", "kind", "source", "published", "ours", "spread", "interval_90",
         "low", "high", "ok"}``. Claims that depend on readings have ``readings``, claims that fail for a known reason
-        have ``reason``, claims that are read off a grid have ``grid`` and ``hangs_on_a_step``; claims that could not be
-        measured have ``ok`` null and ``skipped``.
+        have ``reason``, claims that are read off a grid have ``grid`` and ``hangs_on_a_step``, claims of a published
+        effect have ``of_published``; claims that could not be measured have ``ok`` null and ``skipped``.
     """
     every = chosen(paper, name)
     kept = KeptRuns(keep) if keep is not None else None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Column, Table
 
+NEAR: Final = 2.0
+"""The factor from which on the verdict says how much of a published effect was measured."""
 PlainResult = Mapping[str, Any]
 """What :func:`freshet.reproduce.registry.run` returns."""
 
@@ -50,6 +52,8 @@ def verdict(claim: PlainResult) -> str:
     'yes (a check); hangs on one step of its grid'
     >>> verdict({"ok": True, "kind": "claim", "spread": [-0.01, 0.04], "low": 0.0001, "high": None})
     'yes, but not for every seed'
+    >>> verdict({"ok": True, "kind": "claim", "spread": [0.02, 0.02], "low": 0.0, "high": None, "of_published": 0.12})
+    'yes, with 0.12 of the published effect'
     """
     if claim["ok"] is None:
         return f"not measured: {claim['skipped']}"
@@ -58,6 +62,9 @@ def verdict(claim: PlainResult) -> str:
         said += " (a check)"
     elif claim["ok"] and not _in_every_seed(claim):
         said += ", but not for every seed"
+    share = claim.get("of_published", 1.0)
+    if claim["ok"] and not 1.0 / NEAR <= share <= NEAR:
+        said += f", with {share:.2g} of the published effect"
     if claim.get("hangs_on_a_step"):
         said += "; hangs on one step of its grid"
     return f"{said}: {claim['reason']}" if "reason" in claim else said

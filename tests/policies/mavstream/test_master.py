@@ -14,6 +14,7 @@ from tests.policies.mavstream.workload import QUERY, run, streams
 from freshet.engine.events import Decided, Event
 from freshet.model import Decision, Step, UserError, View
 from freshet.policies import Everything, FirstComeFirstServed, MasterScheduler, RoundRobin, forms
+from freshet.policies.ageing import Ageing
 from freshet.policies.mavstream.master import predicted
 from freshet.simulation.executor import Profile
 from freshet.simulation.view import RecordView
@@ -121,6 +122,13 @@ def test_a_strategy_changes_between_steps_and_the_reason_names_it() -> None:
     master.assign("q0", None)
     assert master.why(view, master.decide(view)).policy == "fcfs"
     assert master.strategies() == {}
+
+
+def test_queries_without_a_strategy_go_by_age_only_if_the_reason_says_so() -> None:
+    view, master = equal_queries(1), MasterScheduler(Ageing(FirstComeFirstServed(), 5.0))
+    for now, policy in ((1.0, "fcfs"), (view.operators[0].head_arrival + 5.0, "ageing")):
+        view.now = now
+        assert master.why(view, master.decide(view)).policy == policy
 
 
 def test_what_is_no_policy_is_refused_at_once() -> None:

@@ -13,6 +13,8 @@ from freshet.quality.snapshots import FeasibleSnapshot, QuerySnapshot
 
 EVERY: Final = 10.0
 """Seconds between two judgements of a run."""
+_MEASURED: Final = 100
+"""Number of answers from which on their latencies say something."""
 _ENDED: Final = ("stopped", "failed")
 
 
@@ -52,7 +54,9 @@ def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[s
     instance = seconds / answered if answered else None
     # A report of an older version does not know how large tuples are.
     size = query.get("tuple_bytes")
-    return QueryDemand(name, rate, seconds / read if read else 0.0, promises, instance, out, size)
+    response = query["response"]
+    measured = response["recent_p95_s" if recent else "p95_s"] if response["count"] >= _MEASURED else None
+    return QueryDemand(name, rate, seconds / read if read else 0.0, promises, instance, out, size, measured)
 
 
 def judged(situation: Situation | None) -> list[FeasibleSnapshot]:
@@ -90,6 +94,10 @@ def line_of_verdicts(found: list[FeasibleSnapshot] | list[Verdict]) -> str:
     """
     told = [each if isinstance(each, Mapping) else asdict(each) for each in found]
     bad = [each for each in told if each["feasible"] == "no"]
+    doubtful = [each for each in told if each["feasible"] == "unknown" and each["room"] is not None]
+    if not bad and doubtful:
+        slow, more = doubtful[0], f", and {len(doubtful) - 1} more" if len(doubtful) > 1 else ""
+        return f"slower than it should be: {slow['query']} ({slow['promise']}): {slow['reason']}{more}"
     if not bad:
         barely = [each["query"] for each in told if each["feasible"] == "barely"]
         return f"barely feasible: {', '.join(barely)}" if barely else ""

@@ -23,7 +23,6 @@ _MANY: Final = 96
 _DAYS: Final = 8
 """Number of calendar days in a slack bucket: the precision with which a transition is timed."""
 
-_WORD: Final = 64
 _MEAN_ARRIVAL: Final = attrgetter("mean_arrival")
 _PENDING: Final = attrgetter("pending")
 
@@ -47,6 +46,8 @@ class Bucketing(SchedulePolicy):
 
     name: ClassVar[str] = "bucketing"
     rule = "first bucket of slope and slack"
+    word: ClassVar[int] = 64
+    """Number of buckets that one look passes if they are empty: a bit each of a machine word."""
 
     def __init__(self, size: SizeOrAuto = 10, partitions: int = 20, *, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
@@ -122,7 +123,7 @@ class Bucketing(SchedulePolicy):
             found = self._look_up_many(view, numbers)[0]
             buckets, order = found.tolist(), np.argsort(found, kind="stable").tolist()
         chosen = [numbers[place] for place in order]
-        self.operations += 1 + 2 * len(numbers) + len(set(buckets)) + self.grid.buckets // _WORD
+        self.operations += 1 + 2 * len(numbers) + len(set(buckets)) + self.grid.buckets // self.word
         if self._place:
             self._empty()
         self._news = [chosen]
@@ -286,7 +287,7 @@ class Bucketing(SchedulePolicy):
                 break
             bucket = used.following(bucket + 1)
         # Empty buckets are bits of words: a word is one look.
-        self.operations += 1 + visited + passed // _WORD + len(chosen)
+        self.operations += 1 + visited + passed // self.word + len(chosen)
         for number in chosen:
             self._leave(number)
         # An operator that does not start is still ready next time.

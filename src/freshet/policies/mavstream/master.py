@@ -294,13 +294,14 @@ class MasterScheduler(Policy):
     # Reasons
 
     def why(self, view: View, decision: Decision) -> Reason:
-        """The reason of the strategy that decided, under its name."""
+        """The reason of the strategy that decided, under its name; of the policy for other queries, its own."""
         live = self._current
         if live is None or not decision.actions:
             return super().why(view, decision)
         reason = live.policy.why(live.view.of(view), decision)
         turn = {"strategies": len(self._live), "turn_s": live.seconds}
-        return replace(reason, policy=live.text, figures={**reason.figures, **turn})
+        policy = reason.policy if live is self._live.get(None) else live.text
+        return replace(reason, policy=policy, figures={**reason.figures, **turn})
 
 
 _UNASSIGNED: Final = Assigned()

@@ -10,7 +10,7 @@ from freshet.policies.base import Policy
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel, LevelManager
 from freshet.policies.periodic.scheduler import PeriodicScheduler
-from freshet.policies.reason import Reason
+from freshet.policies.reason import FEW, Candidate, Reason
 
 _LONGEST_CREDIT = 1.0
 """Seconds of reserve that can be saved up, at most."""
@@ -95,10 +95,21 @@ class PeriodicFirst(Around):
     def why(self, view: View, decision: Decision) -> Reason:
         if decision.steps or not any(isinstance(each, RunInstances) for each in decision.actions):
             return self.inner.why(view, decision)
-        waiting = len(view.instances)
-        chosen = sum(len(each.runs) for each in decision.actions if isinstance(each, RunInstances))
+        runs = [each.key for action in decision.actions if isinstance(action, RunInstances) for each in action.runs]
+        order = self.scheduler.order(view)
+        first = [_weighed(view, each) for key in runs[:FEW] for each in order if each.key == key]
+        others = [_weighed(view, each) for each in order if each.key not in runs][:FEW]
         figures = {"overhead_s": view.overhead()}
-        return Reason(self.scheduler.name, self.scheduler.rule, figures, chosen, waiting, (), ())
+        waiting = len(view.instances)
+        return Reason(
+            self.scheduler.name, self.scheduler.rule, figures, len(runs), waiting, tuple(first), tuple(others)
+        )
+
+
+def _weighed(view: View, instance: InstanceView) -> Candidate:
+    """An instance and how long it still has; the operator is the one that answers."""
+    (name, _), reads = instance.key, instance.inputs
+    return Candidate(reads[0].node if reads else -1, (name,), {"due_s": instance.deadline - view.now})
 
 
 def _run(instance: InstanceView, level: InstanceLevel | None) -> InstanceRun:

@@ -23,6 +23,8 @@ from freshet.quality.feasibility.verdict import Feasible, Verdict
 
 GOOD: Final = 0.95
 """The QoS from which on a curve counts as kept, as in CAR's figures."""
+UNEXPLAINED: Final = 2.0
+"""From this factor on, measured latencies say that the expected ones are not to be trusted."""
 
 
 def qos_of(situation: Situation) -> dict[str, float]:
@@ -85,10 +87,30 @@ def _verdict(situation: Situation, query: QueryDemand, latencies: Latencies, qos
     late = "more comes in than can be done" if math.isinf(p95) else f"p95 {duration_text(p95)}"
     shown = f"QoS {100.0 * qos:.0f} %, {late}"
     if feasible != "no":
+        if query.measured is not None and _is_unexplained(query, p95):
+            return Verdict(name, promise, "unknown", shown, room, _unexplained(query.measured))
         return Verdict(name, promise, feasible, shown, room)
     loosened = f"let its worth last for {duration_text(p95)}" if math.isfinite(p95) else ""
     helps = advice(situation, query, loosened, lambda other: qos_of(other)[name] >= GOOD)
     return Verdict(name, promise, feasible, shown, min(room, 1.0), overloaded(situation, latencies), helps)
+
+
+def _is_unexplained(query: QueryDemand, p95: float) -> bool:
+    """Whether a query was so much slower than it should be that the expectation is not to be trusted."""
+    curve, measured = query.promises.curve, query.measured
+    return (
+        curve is not None
+        and measured is not None
+        and measured > UNEXPLAINED * p95
+        and curve.utility(measured) < curve.utility(p95)
+    )
+
+
+def _unexplained(measured: float) -> str:
+    return (
+        f"p95 was {duration_text(measured)}, and rates, costs and overhead do not explain that: tuples come in bursts, "
+        "or other work keeps the machine busy"
+    )
 
 
 def _promise(query: QueryDemand) -> str:

@@ -19,6 +19,7 @@ class QueryDemand:
         instance: Seconds of work of one of its instances, if it is periodic; None: it is not, or none was answered yet.
         out: Tuples per second that come out of it.
         tuple_bytes: Mean bytes of the tuples that wait for it; None if that is not known.
+        measured: The 95th percentile of its latencies that was measured at this rate; None if that is not known.
 
     >>> from freshet.model import Expectations
     >>> wish = Expectations.parse({"latency": [[0, "2 s"], [10, "1 s"]]})
@@ -33,6 +34,7 @@ class QueryDemand:
     instance: float | None = None
     out: float = 0.0
     tuple_bytes: float | None = None
+    measured: float | None = None
 
     @property
     def load(self) -> float:
@@ -42,7 +44,8 @@ class QueryDemand:
     def scaled(self, factor: float) -> QueryDemand:
         """The same at another rate."""
         instance = None if self.instance is None else factor * self.instance
-        return replace(self, rate=factor * self.rate, out=factor * self.out, instance=instance)
+        measured = self.measured if factor == 1.0 else None
+        return replace(self, rate=factor * self.rate, out=factor * self.out, instance=instance, measured=measured)
 
     @property
     def strictest(self) -> dict[str, float]:

@@ -18,7 +18,8 @@ class Verdict:
     Args:
         query: Name of the query.
         promise: What was promised, in a few words: "curve, full worth up to 2 s".
-        feasible: ``barely`` if a tenth more load would break it; ``unknown`` without figures.
+        feasible: ``barely`` if a tenth more load would break it; ``unknown`` without figures, or if answers took
+            so much longer than expected that something else is wrong.
         expected: What is expected instead, in a few words: "QoS 71 %, p95 3.4 s".
         room: The factor by which all rates may grow before it breaks; below 1 it is broken already. None: unknown.
         reason: Why not, if not.

@@ -104,9 +104,8 @@ def record_of(
 def _query(samples: Sequence[RunSample], name: str, curve: list[tuple[float, float]] | None) -> QueryCourse:
     mine = [each.queries.get(name) for each in samples]
     times = [each.time for each in samples]
-    here = [number for number, each in enumerate(mine) if each is not None]
-    known = settled([times[number] for number in here], [each.fresh for each in mine if each is not None])
-    fresh = dict(zip(here, known, strict=True))
+    here = {number: each.fresh for number, each in enumerate(mine) if each is not None and each.fresh is not None}
+    fresh = dict(zip(here, settled([times[number] for number in here], list(here.values())), strict=True))
     steps = [(mine[number - 1], each) if number else (None, each) for number, each in enumerate(mine)]
 
     def column(value: Callable[[QuerySample, QuerySample], float | None]) -> Readings:

@@ -13,7 +13,7 @@ class QuerySample(NamedTuple):
 
     Args:
         waiting: Number of tuples that wait: the most that a sample saw since the one before.
-        fresh: Seconds for which its output was fresh, as far as known.
+        fresh: Seconds for which its output was fresh, as far as known; None for a periodic query.
         answers: Number of answers with a response time.
         response: Their response times, added up.
         p95: 95th percentile of the response times since the sample before; None if there were no answers.
@@ -24,7 +24,7 @@ class QuerySample(NamedTuple):
     """
 
     waiting: int
-    fresh: float
+    fresh: float | None
     answers: int
     response: float
     p95: float | None

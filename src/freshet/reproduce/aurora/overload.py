@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from freshet.reproduce.aurora.measures import PUSHED, minus, over
+from freshet.reproduce.aurora.measures import PUSHED, least, mean, minus, over
 from freshet.reproduce.aurora.runs import (
     HEAVY,
     OVERLOAD,
@@ -48,31 +48,48 @@ def leads(trial: Trial, load: float, heavy: float) -> tuple[list[float], list[fl
     return minus(qos(slope), qos(fixed)), minus(per_tuple(fixed), per_tuple(slope))
 
 
+def scanned(trial: Trial) -> dict[tuple[float, float], tuple[list[float], list[float]]]:
+    """Both leads by load and share of the overloaded application."""
+    return {(load, heavy): leads(trial, load, heavy) for load in LOADS for heavy in HEAVIES}
+
+
 def both_orders(trial: Trial) -> dict[tuple[float, float], bool]:
     """Whether both orders of Table 4.6 come out, by load and share of the overloaded application."""
-    return {
-        (load, heavy): all(sum(values) > 0.0 for values in leads(trial, load, heavy))
-        for load in LOADS
-        for heavy in HEAVIES
-    }
+    return {cell: all(sum(values) > 0.0 for values in both) for cell, both in scanned(trial).items()}
+
+
+@claim(
+    "aurora.table4.6.both-orders",
+    source="CAR §4.6.1, Table 4.6",
+    published="slope-slack leads in average QoS, fixed-priority in QoS per tuple",
+    how="the less of both leads, both push-through; one application gets 0.65 of all tuples, load 0.92 of the ideal "
+    "capacity: these two constants are set by it; readings: in which share of the scanned loads and shares both come "
+    "out",
+    low=0.0001,
+    kind="check",
+)
+def _(trial: Trial) -> Measured:
+    cells = both_orders(trial)
+    readings = {"both orders, share of the scanned cells": [sum(cells.values()) / len(cells)]}
+    for (load, heavy), good in cells.items():
+        readings[f"both orders at load {load:g}, share {heavy:g}"] = [float(good)]
+    return Measured(least(leads(trial, OVERLOAD, HEAVY)), readings)
 
 
 @claim(
     "aurora.table4.6.average-qos",
     source="CAR §4.6.1, Table 4.6",
     published=0.25,
-    how="average QoS of slope-slack minus fixed-priority, both push-through (0.90, 0.65); one application gets 0.65 of "
-    "all tuples, load 0.92 of the ideal capacity; readings: in which share of the scanned loads and shares both "
-    "published orders come out",
+    how="average QoS of slope-slack minus fixed-priority, both push-through (0.90, 0.65): the mean over loads from "
+    "0.86 to 0.96 of the ideal capacity and shares of the overloaded application from 0.5 to 0.7; readings: at load "
+    "0.92 and share 0.65, where both orders come out",
     low=0.0001,
+    neutral=0.0,
 )
 def _(trial: Trial) -> Measured:
-    cells = both_orders(trial)
     readings = {policy: qos(in_overload(trial, policy)) for policy in PUSHED[:2]}
-    readings["both orders, share of the scanned cells"] = [sum(cells.values()) / len(cells)]
-    for (load, heavy), good in cells.items():
-        readings[f"both orders at load {load:g}, share {heavy:g}"] = [float(good)]
-    return Measured(leads(trial, OVERLOAD, HEAVY)[0], readings)
+    readings["the difference"] = leads(trial, OVERLOAD, HEAVY)[0]
+    return Measured(mean(average for average, _ in scanned(trial).values()), readings)
 
 
 @claim(
@@ -81,17 +98,20 @@ def _(trial: Trial) -> Measured:
     published=0.28,
     how="QoS per tuple of fixed-priority minus slope-slack, both push-through (0.74, 0.46), in the same runs",
     low=0.0001,
+    neutral=0.0,
 )
 def _(trial: Trial) -> Measured:
     readings = {policy: per_tuple(in_overload(trial, policy)) for policy in PUSHED[:2]}
-    return Measured(leads(trial, OVERLOAD, HEAVY)[1], readings)
+    readings["the difference"] = leads(trial, OVERLOAD, HEAVY)[1]
+    return Measured(mean(tuples for _, tuples in scanned(trial).values()), readings)
 
 
 @claim(
     "aurora.fig4.16.tight-miss-under-fixed",
     source="CAR §4.6.1, Fig. 4.16",
     published="all tight applications miss a significant proportion",
-    how="share of late tuples under fixed-priority push-through: the least of all tight applications, in the same runs",
+    how="share of late tuples under fixed-priority push-through: the least of all tight applications, where both "
+    "orders of Table 4.6 come out",
     low=0.1,
 )
 def _(trial: Trial) -> Measured:
@@ -105,7 +125,7 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.6.1, Fig. 4.17",
     published="its tuples have a higher latency than those of other applications",
     how="mean latency of the overloaded application over that of the slowest other tight one, slope-slack "
-    "push-through, in the same runs",
+    "push-through, where both orders of Table 4.6 come out",
     low=1.0001,
 )
 def _(trial: Trial) -> Measured:
@@ -147,6 +167,7 @@ STORM_READINGS: Final[dict[str, tuple[float | None, Process]]] = {
     published=0.11,
     how="average QoS of slope-slack minus fixed-priority, both push-through (0.81, 0.70), load 60 % and 130 % in turn",
     low=0.0001,
+    neutral=0.0,
 )
 def _(trial: Trial) -> Measured:
     readings = {}
@@ -237,6 +258,7 @@ def _(trial: Trial) -> Measured:
     reason="a storm lasts 5.8 s, and loose tuples wait for 2 s before they are late. So much of a backlog is there "
     "only in the later part of a storm; a share of 0.86 needs a backlog from its first second on, that is a capacity "
     "further below the stated one than our price of a call makes it",
+    neutral=0.0,
 )
 def _(trial: Trial) -> Measured:
     return Measured([each.share_missed(storm=True, tight=False) for each in in_storms(trial, PUSHED[0])])
@@ -276,6 +298,7 @@ def _(trial: Trial) -> Measured:
     published=0.61,
     how="tuples that came in storms and were late: slope-slack's over fixed-priority's (25,596, 41,965)",
     high=0.99,
+    neutral=1.0,
 )
 def _(trial: Trial) -> Measured:
     readings = {}
@@ -300,6 +323,7 @@ def missed_over(trial: Trial, *, storm: bool) -> list[float]:
     how="tuples that came at a load below the capacity and were late: slope-slack's over fixed-priority's (7,513, "
     "8,221)",
     high=0.9999,
+    neutral=1.0,
 )
 def _(trial: Trial) -> Measured:
     return Measured(missed_over(trial, storm=False))

@@ -12,6 +12,7 @@ from freshet.model import View
 from freshet.policies import (
     BoxAtATime,
     Bucketing,
+    BucketingPush,
     FixedPriorityPush,
     Policy,
     QueueShare,
@@ -155,10 +156,23 @@ def policy_of(run: AuroraRun) -> Policy:
         return (PathLooks if run.paths else SlopeSlackPush)(run.size or 10, idle_only=run.idle_only)
     if run.rows is not None:
         return FixedPriorityPush(run.size or 10, trains=RowLimit(run.rows))
-    policy = create(run.policy if run.size is None else f"{run.policy}({run.size})")
-    if isinstance(policy, Bucketing):
-        policy.partitions = run.partitions
-    return policy
+    if run.policy in ("bucketing", "bucketing-push"):
+        return (PushedOnPentium if run.policy.endswith("push") else OnPentium)(run.size or 10, run.partitions)
+    return create(run.policy if run.size is None else f"{run.policy}({run.size})")
+
+
+class OnPentium(Bucketing):
+    """Buckets as bits of the words of the thesis's machine, a Pentium IV (CAR §3.4.1)."""
+
+    name = "bucketing-32"
+    word = 32
+
+
+class PushedOnPentium(BucketingPush):
+    """The same, with push-through."""
+
+    name = "bucketing-push-32"
+    word = 32
 
 
 class PathLooks(SlopeSlackPush):

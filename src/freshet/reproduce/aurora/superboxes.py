@@ -252,6 +252,7 @@ def _(trial: Trial) -> Measured:
     "of the queue; accepted within a factor of two",
     low=2.0,
     high=8.0,
+    neutral=1.0,
 )
 def _(trial: Trial) -> Measured:
     readings = {
