@@ -54,8 +54,8 @@ def estimated(node: exp.Expr) -> exp.Expr | None:
     text = _VALUES.get((name, call.function))
     if text is None:
         raise fail(f"{name}() knows count, sum and avg, not {call.function}", arguments[0])
-    weight = exp.column(WEIGHT)
-    excess = exp.Paren(this=parse_expression(f"{WEIGHT} * ({WEIGHT} - 1)"))
+    weight: exp.Expr = exp.column(WEIGHT)
+    excess: exp.Expr = exp.Paren(this=parse_expression(f"{WEIGHT} * ({WEIGHT} - 1)"))
     value = exp.Null() if call.argument is None else exp.Cast(this=call.argument, to=exp.DataType.build("double"))
     if call.argument is not None:
         there = exp.Not(this=exp.Is(this=call.argument.copy(), expression=exp.Null()))
