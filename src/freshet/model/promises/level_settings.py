@@ -15,8 +15,8 @@ LevelMode = Literal["predicted", "feedback", "off"]
 - ``off``: instances read everything.
 """
 LevelAim = Literal["fair", "balanced", "average"]
-"""What is made as good as possible: the worst answer, then the next one (RT Fig. 7), or the average (RT §4.4). Between them
-lies ``balanced``: the losses of level count by their cube."""
+"""What is made as good as possible: the worst answer, then the next one (RT Fig. 7), or the average (RT §4.4). Between
+them lies ``balanced``: the losses of level count by their cube."""
 
 WhenFull = Literal["degrade", "refuse"]
 """What happens to periodic queries that cannot all be in time: their levels fall, or they are refused."""

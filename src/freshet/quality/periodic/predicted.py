@@ -130,7 +130,8 @@ class PredictedLevels(LevelRule):
     def _rises(self, before: Mapping[str, float], after: Mapping[str, float]) -> bool:
         """Whether new levels are worth a change."""
         if (power := _POWERS.get(self._aim)) is not None:
-            return sum((1.0 - level) ** power - (1.0 - before[key]) ** power for key, level in after.items()) < 0.0
+            losses = ((1.0 - level) ** power - (1.0 - before[key]) ** power for key, level in after.items())
+            return math.fsum(losses) < 0.0
         return any(level > before[key] for key, level in after.items())
 
     def _demand(self, instance: ReadyInstance, due: float, workers: int, times: float = 1.0) -> LevelDemand:
