@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from freshet.bench.stage import Stage
 from freshet.model import InstanceView, View
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
-from freshet.quality.periodic import InstanceFigures
+from freshet.quality.periodic import InstanceFigures, LevelDemand, average_levels, balanced_levels, fair_levels
 from freshet.testing import LocalRun
 from freshet.testing.local_run import START
 
@@ -89,6 +89,45 @@ def test_answers_are_right_and_a_wrong_one_is_found() -> None:
 def test_all_dealings_have_the_tables_of_the_paper() -> None:
     texts = [sorted(table.text() for table in dealt(seed)) for seed in range(10)]
     assert all(each == ["proportional"] * 10 + ["strict"] * 4 + ["tolerant"] * 10 for each in texts)
+
+
+Levels = Callable[[Sequence[LevelDemand]], dict[str, float]]
+
+
+def ideal(rule: Levels, load: float) -> tuple[float, float]:
+    """The mean quality and its deviation, if costs are equal and known, and nothing else takes time: of each two
+    seconds 24 instances are due at once, and 8 more in the second where nothing else is."""
+    means, deviations = [], []
+    for tables in map(dealt, range(10)):
+        demands = [
+            LevelDemand(str(number), 1.0, lambda level, table=table: load / 24 * table.kept(level))  # type: ignore[misc]
+            for number, table in enumerate(tables)
+        ]
+        levels = [*rule(demands).values(), *[1.0] * 8]
+        means.append(np.mean(levels))
+        deviations.append(np.std(levels))
+    return float(np.mean(means)), float(np.mean(deviations))
+
+
+@pytest.mark.parametrize(
+    ("rule", "load", "over_best_effort", "deviation"),
+    [
+        (fair_levels, 1.2, 1.066, 0.039),
+        (fair_levels, 1.5, 1.129, 0.088),
+        (balanced_levels, 1.2, 1.082, 0.040),
+        (balanced_levels, 1.5, 1.162, 0.093),
+        (average_levels, 1.2, 1.099, 0.057),
+        (average_levels, 1.5, 1.192, 0.157),
+    ],
+)
+def test_how_much_better_than_best_effort_ideal_levels_are(
+    rule: Levels, load: float, over_best_effort: float, deviation: float
+) -> None:
+    """Best effort has as many of the 24 in time as fit, at quality 1, and the others not at all."""
+    mean, found = ideal(rule, load)
+    best_effort = (24 / load + 8) / 32
+    assert mean / best_effort == pytest.approx(over_best_effort, abs=0.002)
+    assert found == pytest.approx(deviation, abs=0.002)
 
 
 def run_of(quality: float, *, late: bool = False) -> PeriodicRun:
