@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,16 +17,21 @@ from freshet.bench.periodic import periodic
 from freshet.bench.periodic.answers import AnswerCheck
 from freshet.bench.periodic.kills import killed_answers
 from freshet.bench.periodic.managing import figures_of
-from freshet.bench.periodic.rig import PeriodicRun
+from freshet.bench.periodic.rig import PeriodicRig, PeriodicRun
 from freshet.bench.periodic.sides import SIDES
 from freshet.bench.periodic.table2 import TABLE, Table2, dealt
 from freshet.bench.stage import Stage
+from freshet.kernels.in_parts import LITTLE
 from freshet.model import InstanceView, View
+from freshet.model.promises.keep import Timing
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
 from freshet.quality.periodic import InstanceFigures, LevelDemand, average_levels, balanced_levels, fair_levels
 from freshet.testing import LocalRun
 from freshet.testing.local_run import START
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BED = Table2(400.0, streams=2)
 
@@ -148,6 +155,27 @@ def test_figures_compare_sides_at_both_loads() -> None:
     assert figures["missed_dynamic_150"].middle == 0.0  # type: ignore[union-attr]
     assert figures["time_error_p50"].middle == pytest.approx(0.1)  # type: ignore[union-attr]
     assert figures["sampling_share_dynamic"].middle == pytest.approx(0.1 / 1.1)  # type: ignore[union-attr]
+
+
+class NoTime(SomeKept):
+    """Instances are to keep most of their windows, and have no time for more than the first part."""
+
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
+        timing = Timing(expected=1.0, may=1e-9)
+        return {key: replace(level, timing=timing) for key, level in super().assign(view, chosen).items()}
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_instances_in_parts_answer_what_they_have_read(spark: SparkSession, tmp_path: Path) -> None:
+    with PeriodicRig(spark, tmp_path / "state", BED) as rig:
+        rig._order.levels = NoTime()
+        rig.play(BED.arrivals(1.0, 5.0, 1), time.time() + 0.3, 5.0)
+        rig.engine.work_off()
+        found, instances = rig.answers(), rig.log.instances()
+    assert found.wrong == 0
+    assert found.thinned == found.checked >= 6
+    assert {share for one in instances for share in one.kept.values() if not 0.3 * LITTLE <= share <= LITTLE} == set()
 
 
 @pytest.mark.spark
