@@ -92,9 +92,9 @@ class AnswerCheck:
 
     def is_right(self, one: Instance) -> bool:
         """Whether an answer is the batch answer over what the instance kept of its windows."""
-        if any((edge, ratio) not in self._ledger for edge, ratio in one.kept.items()):
-            return False
         kind, _, stream = one.query.partition("_")
+        if not all(self._is_told(one, each, _RANGE[kind]) for each in self._streams_of(kind, stream)):
+            return False
         output = self._outputs[one.query]
         given = output.slice(one.first, one.rows) if output is not None else None
         windows = [self._window(one, each, _RANGE[kind]) for each in self._streams_of(kind, stream)]
@@ -103,16 +103,24 @@ class AnswerCheck:
     def _streams_of(self, kind: str, stream: str) -> list[str]:
         return [stream, self._after[stream]] if kind == "pairs" else [stream]
 
+    def _is_told(self, one: Instance, stream: str, size: int) -> bool:
+        """Whether the ledger has what was left out of a window; of an empty one nothing is."""
+        first, end, edge = *self._range(one, stream, size), self._edge(one, stream)
+        return first == end or edge not in one.kept or (edge, one.kept[edge]) in self._ledger
+
+    def _range(self, one: Instance, stream: str, size: int) -> tuple[int, int]:
+        first, end = np.searchsorted(self._arrivals[stream], [one.release - size, one.release])
+        return int(first), int(end)
+
     def _window(self, one: Instance, stream: str, size: int) -> _Tuples:
-        arrivals = self._arrivals[stream]
-        first, end = np.searchsorted(arrivals, [one.release - size, one.release])
+        first, end = self._range(one, stream, size)
         edge = self._edge(one, stream)
         if edge in one.ends and one.ends[edge] != end:
             return self._streams[stream].part(0, 0)  # it saw another end: the answer will differ
         ratio, window = one.kept.get(edge), self._streams[stream].part(first, end)
         if ratio is None:
             return window
-        return window.kept(kept_mask(Train(stream, int(first), int(end), keep=Keep(ratio, edge))))
+        return window.kept(kept_mask(Train(stream, first, end, keep=Keep(ratio, edge))))
 
     def _edge(self, one: Instance, stream: str) -> str:
         """The name of the cursor over a stream: of a join, the edges are in the order of its streams."""

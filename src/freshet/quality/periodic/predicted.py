@@ -123,6 +123,8 @@ class PredictedLevels(LevelRule):
                 [self._demand(each, dues[each.key], workers, times) for each in order] for times in (least, _MUCH)
             )
             if _fit(little, before):
+                if not _fit(much, before):
+                    return before  # to look for higher ones takes as long as to run a small instance
                 higher = self._levels(much)
                 return higher if self._rises(before, higher) else before
         return self._levels([self._demand(each, dues[each.key], workers) for each in order])
