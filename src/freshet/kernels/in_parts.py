@@ -40,7 +40,7 @@ def first_share(timing: Timing, every: float = math.inf) -> float:
         timing: How long all of it is expected to take, and may take.
         every: Seconds of a part, at most.
 
-    >>> [first_share(Timing(0.1, may)) for may in (0.3, 0.1)], first_share(Timing(0.1, 0.3), every=0.005)
+    >>> [first_share(Timing(0.1, may)) for may in (0.3, 0.1)], round(first_share(Timing(0.1, 0.3), every=0.005), 3)
     ([1.0, 0.5], 0.05)
     """
     expected, may = timing
