@@ -77,11 +77,7 @@ def test_looks_switches_and_crashes_change_no_answer(seed: int) -> None:
         assert run.drain()
         assert not run.stopped
         found = {name: run.rows(name) for name in QUERIES}
-    looks = [look for each in memory.looks.values() for look in each]
-    if predict:
-        # Strategies may be predicted to be as good as each other: then nothing is changed.
-        assert any(look.predicted for look in looks)
-    else:
-        assert any(look.switches and look.applied for look in looks)
+    switched = [look for looks in memory.looks.values() for look in looks if look.switches and look.applied]
+    assert switched
     for name, expected in answers(app, given).items():
         assert_same(found[name], expected)
