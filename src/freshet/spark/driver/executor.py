@@ -55,7 +55,8 @@ class SparkExecutor:
         slots: Maximum number of units that run at once; each has a thread that submits its jobs.
         clock: The engine's; it is woken when a unit has finished.
         vectorise: Whether to compile chains where possible; False runs all of them in Spark's own form.
-        most_join_bytes: Maximum bytes that a join reads in one task; larger joins go through a shuffle.
+        most_join_bytes: Maximum bytes that a join reads in one task; larger joins, if their worker cannot keep them,
+            go through a shuffle.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts; None: as
             measured, for Spark jobs and residents.
         time_limit: Maximum seconds of a job; None: unlimited. A query that takes longer fails.
@@ -108,7 +109,7 @@ class SparkExecutor:
         self._no_residents = no_residents or fewer
         self.jobs.cores = max(1, min(self.jobs.cores, most_parts(free, pool)))
         overhead = OVERHEAD if part_overhead is None else part_overhead
-        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, overhead)
+        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, overhead, kept_bytes)
         self._dispatcher: Dispatcher | None = None
         if pool is not None:
             # With fewer residents than cores, what goes in parts runs as Spark jobs.
