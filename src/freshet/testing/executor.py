@@ -63,6 +63,7 @@ class InProcessExecutor:
     """
 
     alone: AbstractSet[str] = frozenset()
+    slow: AbstractSet[int] = frozenset()
 
     def __init__(
         self,

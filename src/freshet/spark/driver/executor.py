@@ -149,6 +149,15 @@ class SparkExecutor:
         """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
 
+    @property
+    def slow(self) -> AbstractSet[int]:
+        """Operators that are not compiled, if there are residents: a unit with one of them is a Spark job."""
+        return self._installation.others if self._has_residents and not self._suspects.alone else frozenset()
+
+    @property
+    def _has_residents(self) -> bool:
+        return self._dispatcher is not None and self._dispatcher.residents.present > 0
+
     def sizes(self, node: int) -> tuple[float, float]:
         """Bytes of a tuple in front of an installed operator and behind it, by the types of its columns."""
         return self._installation.columns.sizes(node)
@@ -168,8 +177,7 @@ class SparkExecutor:
     def way(self, nodes: Collection[int]) -> str:
         """The way in which a unit of these operators would run."""
         way = self._installation.way(nodes)
-        there = self._dispatcher is not None and self._dispatcher.residents.present
-        return RESIDENT if there and way == "vectorised" else way
+        return RESIDENT if self._has_residents and way == "vectorised" else way
 
     def residents(self) -> ResidentsSnapshot:
         """What residents do, for reports. On the engine's thread."""
