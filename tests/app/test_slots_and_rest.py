@@ -49,7 +49,7 @@ def test_what_is_compiled_goes_to_residents_also_beside_what_is_not(spark: Spark
         assert [row["v"] for row in run.read("plain").to_pylist()] == [2, 2, 2, 2]
         assert run.read("other").num_rows == 4
         ways = {way: told["calls"] for way, told in run.report()["ways"].items()}
-    assert ways == {"resident": 3, "catalyst": 3}
+    assert ways == {"resident": 3, "staged": 3}
 
 
 def test_an_application_with_nothing_to_do_costs_next_to_nothing(
