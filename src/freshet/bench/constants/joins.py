@@ -29,7 +29,7 @@ _WARM: Final = 2
 """Trains of a trial that are not measured."""
 
 
-class JoinSide(NamedTuple):
+class JoinWay(NamedTuple):
     """How a join runs.
 
     Args:
@@ -41,8 +41,8 @@ class JoinSide(NamedTuple):
     join_bytes: int
 
 
-SIDES: Final[Mapping[str, JoinSide]] = {
-    "kept": JoinSide(2**40, 2**40), "again": JoinSide(0, 2**40), "shuffled": JoinSide(0, 0),
+SIDES: Final[Mapping[str, JoinWay]] = {
+    "kept": JoinWay(2**40, 2**40), "again": JoinWay(0, 2**40), "shuffled": JoinWay(0, 0),
 }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ class JoinTrials:
             f"shuffle_gain_again_{remembered}": ratio(found["again"], found["shuffled"]),
         }
 
-    def _seconds(self, side: JoinSide, remembered: int) -> list[float]:
+    def _seconds(self, side: JoinWay, remembered: int) -> list[float]:
         """Seconds of each of the measured steps."""
         from freshet.bench.rig.engine import EngineRig
 
@@ -103,7 +103,7 @@ def _spark_jobs(rig: EngineRig) -> int:
     return sum(each.calls for way, each in rig.engine.board.calls_by_way.items() if way != "resident")
 
 
-def _options(side: JoinSide) -> dict[str, Any]:
+def _options(side: JoinWay) -> dict[str, Any]:
     return {"kept_bytes": side.kept_bytes, "most_join_bytes": side.join_bytes}
 
 
