@@ -14,7 +14,7 @@ import pytest
 import freshet
 from freshet.demo.stories import StoryCard, cards
 from freshet.demo.stories.optimizer import BURST, CYCLE, LOADS, OptimizerTold, load_at
-from freshet.demo.stories.periodic import CALM_RATE, MOST, Answer, PeriodicTold, grown
+from freshet.demo.stories.periodic import CALM_RATE, MOST, PeriodicAnswer, PeriodicTold, grown
 from freshet.quality.optimizer import Look, MeasureLook
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -86,7 +86,7 @@ def test_bursts_are_more_than_the_machine_sustains() -> None:
 @pytest.fixture
 def released() -> PeriodicTold:
     answers = [
-        Answer(name, 2.0 * number, kept, kept, seconds)
+        PeriodicAnswer(name, 2.0 * number, kept, kept, seconds)
         for number in range(1, 7)
         for name, kept, seconds in (
             ("stolen", 1.0, 0.3),

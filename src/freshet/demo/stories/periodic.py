@@ -93,7 +93,7 @@ def text() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PeriodicAnswer:
     """An instance that has ended.
 
     Args:
@@ -111,14 +111,16 @@ class Answer:
     seconds: float
 
     @staticmethod
-    def of(one: Instance, began: float) -> Answer:
+    def of(one: Instance, began: float) -> PeriodicAnswer:
         """From the record of an instance.
 
-        >>> Answer.of(Instance("q", 12_000_000, 13_000_000, {}, kept={"a": 0.5}, finished=12_400_000), 10.0)
-        Answer(query='q', release=2.0, kept=0.5, quality=1.0, seconds=0.4)
+        >>> PeriodicAnswer.of(Instance("q", 12_000_000, 13_000_000, {}, kept={"a": 0.5}, finished=12_400_000), 10.0)
+        PeriodicAnswer(query='q', release=2.0, kept=0.5, quality=1.0, seconds=0.4)
         """
         kept = min(one.kept.values(), default=1.0)
-        return Answer(one.query, one.release / 1e6 - began, kept, one.quality, (one.finished - one.release) / 1e6)
+        return PeriodicAnswer(
+            one.query, one.release / 1e6 - began, kept, one.quality, (one.finished - one.release) / 1e6
+        )
 
 
 @dataclass(slots=True)
@@ -130,10 +132,10 @@ class PeriodicTold:
         rates: When each rate began, and the rows per second of each stream.
     """
 
-    answers: Sequence[Answer] = ()
+    answers: Sequence[PeriodicAnswer] = ()
     rates: list[tuple[float, float]] = field(default_factory=list)
 
-    def by_query(self) -> Mapping[str, list[Answer]]:
+    def by_query(self) -> Mapping[str, list[PeriodicAnswer]]:
         """The answers of each query, the query first that needs its tuples most."""
         names = ("stolen", "racing", "differences")
         return {name: [each for each in self.answers if each.query == name] for name in names}
@@ -214,10 +216,12 @@ def tell(folder: Path, wishes: Wishes, stage: StoryTeller) -> PeriodicTold:
     return told
 
 
-def answered(log: LogReader, began: float) -> list[Answer]:
+def answered(log: LogReader, began: float) -> list[PeriodicAnswer]:
     """The answers so far."""
     return [
-        Answer.of(each, began) for each in log.instances() if each.state == "answered" and each.release > began * 1e6
+        PeriodicAnswer.of(each, began)
+        for each in log.instances()
+        if each.state == "answered" and each.release > began * 1e6
     ]
 
 
@@ -249,7 +253,7 @@ def _play(
     told.rates.append((seconds, rate))
 
 
-def _next_rate(rate: float, share: float, seconds: float, answers: Sequence[Answer]) -> float:
+def _next_rate(rate: float, share: float, seconds: float, answers: Sequence[PeriodicAnswer]) -> float:
     if not CALM <= share < FULL:
         return CALM_RATE
     thinned = any(each.kept < ENOUGH for each in answers)
