@@ -85,3 +85,10 @@ def test_the_command_prints_one_object_and_draws(tmp_path: Path) -> None:
 def test_plots_can_be_drawn_alone(tmp_path: Path) -> None:
     plot(Trial(seeds=1), tmp_path)
     assert len(list(tmp_path.iterdir())) == len(FIGURES)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_table_says_what_holds_also_in_a_file() -> None:
+    _, text = cli("fas", "beta-0-is-rb", "--seeds", "1")
+    assert "holds" in text
+    assert any(word in line for line in text.splitlines() for word in ("yes", "NO") if "fas.beta-0-is-rb" in line)
