@@ -77,6 +77,11 @@ class Resting:
         leads = self._leads.get(edge)
         return end if leads is None else max(edge.end, *(self._until(lead, end) for lead in leads))
 
+    def ports(self, fold: FoldState) -> tuple[EdgeState, ...]:
+        """The edges at which the inputs of a join come in, if they may rest; else nothing."""
+        ports = self._ports(fold)
+        return ports if all(edge in self._leads for edge in ports) else ()
+
     def rows(self, edge: EdgeState) -> int:
         """Number of tuples that rest."""
         return max(0, self.log.end(edge.edge.stream) - edge.end) if edge in self._leads else 0
@@ -125,7 +130,9 @@ class Resting:
         """The streams that come in at the ports of a join by ordered keys, each by a way of its own, if their cursors
         may rest; else nothing."""
         operator = fold.node.operator
-        if not isinstance(operator, Join) or not all(may_rest(each.query.join_buffer) for each in self.board.serving(fold)):
+        if not isinstance(operator, Join) or not all(
+            may_rest(each.query.join_buffer) for each in self.board.serving(fold)
+        ):
             return ()
         found = [self._stream(edge) for edge in fold.edges]
         ports = tuple(edge for edge in found if edge is not None)

@@ -92,6 +92,11 @@ class Readable:
             level = None if raised is None else raised.marks.at(at)
             return max((each for each in (mark, level) if each is not None), default=None)
 
+    def key_marks(self, stream: str) -> list[tuple[int, int]]:
+        """From which offsets on the key mark of a stream holds, and which: the entries that are kept."""
+        with self._stream(stream) as found:
+            return found.key_marks.entries()
+
     def newest_key(self, stream: str) -> int | None:
         """The greatest ordered key of the tuples of a stream; None: it has none."""
         with self._stream(stream) as found:

@@ -61,18 +61,25 @@ def _behind(query: Query, names: set[str]) -> set[str]:
     return found
 
 
-def budgets_of(query: Query, schemas: Mapping[str, pa.Schema], size: int) -> list[JoinBudget]:
+def budgets_of(
+    query: Query, schemas: Mapping[str, pa.Schema], size: int, *, unbounded: bool = False
+) -> list[JoinBudget]:
     """The budgets of the joins of a query, each with an equal part of the size.
 
     Args:
         query: The query.
         schemas: Columns of the streams that it reads.
         size: Bytes of all its joins together.
+        unbounded: Whether joins of streams without a bound are told, too.
     """
     from freshet.kernels.folds.join import CompiledJoin
 
     found = []
-    joins = {name: ports for name, ports in key_joins(query.graph).items() if _is_bounded(query, name)}
+    joins = {
+        name: ports
+        for name, ports in key_joins(query.graph).items()
+        if _is_bounded(query, name) or (unbounded and all(len(port) == 1 for port in ports))
+    }
     columns = query.graph.schemas(schemas, SqlTyper())
     for name, ports in joins.items():
         operator = query.graph.operators[name]

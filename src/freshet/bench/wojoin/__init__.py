@@ -69,11 +69,12 @@ def _zeek(
     figures: dict[str, float | Spread] = {}
     least: dict[str, list[float]] = {}
     notes: dict[str, Any] = {"in_order": in_order, "batch": batch, "rows": {k: len(v.keys) for k, v in logs.items()}}
+    notes["course"] = {}
     for name in LEFTS:
         merged = Merged(logs[name], logs["ssl"])
         stage.say(f"{name} with ssl: {len(merged.pairs)} pairs")
         found = play(merged, in_order, batch)
-        accuracy = found.pairs / len(merged.pairs)
+        accuracy, notes["course"][name] = found.pairs / len(merged.pairs), found.course
         others = hindsight(merged, accuracy, batch)
         figures |= {f"pairs_{name}": len(merged.pairs), f"accuracy_{name}": accuracy, f"past_{name}": found.past}
         figures |= {f"rows_held_{name}": found.held, f"rows_predicted_{name}": found.predicted}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -87,7 +88,7 @@ def check(log: LogReader) -> KillsChecked:
         found = [tuple(row.values()) for row in _rows(log, name)]
         wrong += sum(((Counter(found) - whole) + (whole - Counter(found))).values())
         if name == "sorted":
-            wrong += sum(one[0] > other[0] for one, other in zip(found, found[1:], strict=False))
+            wrong += sum(one[0] > other[0] for one, other in pairwise(found))
     sizes = [sum(map(len, each.values())) for each in (gone, past)]
     return KillsChecked(sum(each.total() for each in expected.values()), wrong, *sizes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +17,9 @@ from freshet.quality.disorder import Disorder, predicted_rows
 from freshet.sql import SqlTyper
 from freshet.testing import LocalRun
 
-NAMES = ("a", "b")
-_EVERY = 20
+NAMES: Final = ("a", "b")
+_EVERY: Final = 20
+_POINTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class JoinPlay:
         held: Mean number of rows that were remembered.
         predicted: Mean number that the order of the streams predicted.
         size: Mean bytes of what was remembered, with its indexes, after every 20th batch.
+        course: Number of rows that had come, held and predicted, after some batches.
     """
 
     pairs: int
@@ -39,6 +42,7 @@ class JoinPlay:
     held: float
     predicted: float
     size: float
+    course: list[tuple[int, int, int]]
 
 
 def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
@@ -69,7 +73,10 @@ def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
         size = len(run.rows("q"))
     expected, past = _expected(merged, in_order)
     wrong = len(found ^ expected) + size - len(found)
-    return JoinPlay(len(found), wrong, past, *(float(np.mean(each)) for each in (held, predicted, sizes)))
+    means = (float(np.mean(each)) for each in (held, predicted, sizes))
+    some = range(0, len(held), max(1, len(held) // _POINTS))
+    course = [(min(merged.rows, (at + 1) * batch), int(held[at]), int(predicted[at])) for at in some]
+    return JoinPlay(len(found), wrong, past, *means, course)
 
 
 def _compiled(app: App, run: LocalRun) -> CompiledJoin:

@@ -74,9 +74,7 @@ class LiveJoin:
         appended, dropped, rows = zip(*kept, strict=True)
         return Folded(pa.concat_tables(met), appended, dropped), LiveJoin(self.fold, rows)
 
-    def _run_sorted(
-        self, fresh: Slab, before: Watermarks, after: Watermarks, port: int
-    ) -> tuple[Folded, LiveJoin]:
+    def _run_sorted(self, fresh: Slab, before: Watermarks, after: Watermarks, port: int) -> tuple[Folded, LiveJoin]:
         """Remembers the new tuples, and gives out all rows whose time has passed at all inputs, in its order."""
         sides = tuple(side.with_slab(fresh) if at == port else side for at, side in enumerate(self.sides))
         low, was = earliest(after), earliest(before)

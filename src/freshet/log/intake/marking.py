@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +28,10 @@ from freshet.quality.disorder.budget import (
     raises,
 )
 from freshet.quality.disorder.heights import Climb
+
+_COARSE: Final = 256
+"""A mark is entered after every so many rows of a stream, however large batches are; more often if a join with a bound
+reads it."""
 
 
 class Marking(Commits):
@@ -59,7 +64,8 @@ class Marking(Commits):
                 # The join had more before, or was not there.
                 highest = max(each.heights.newest for each in inputs if each.heights.newest is not None)
                 levels = np.unique(np.concatenate([each.heights.kept for each in inputs]))
-                found = next((int(each) for each in levels if held_bytes(inputs, int(each), how) <= budget.size), highest)
+                fits = (int(each) for each in levels if held_bytes(inputs, int(each), how) <= budget.size)
+                found = next(fits, highest)
                 for stream in streams:
                     self._enter_level(tx, stream, budget.join, stream.index.end, found)
             tx.after(lambda: self._budgets.__setitem__(budget.join, budget))
@@ -114,7 +120,7 @@ class Marking(Commits):
         mark = None if keys.mark is None or (newest is not None and keys.mark <= newest) else keys.mark
         if mark is not None:
             tx.draft["key", stream.id] = mark
-        within = _within(keys.moves, first, NO_MARK if newest is None else newest) if keys.moves is not None else []
+        within = [] if keys.moves is None else self._within(stream, first, keys.moves, newest)
         for place, reached in within:
             self._enter_keys(tx, stream, place, reached, (), "")
         if past or mark is not None:
@@ -144,6 +150,14 @@ class Marking(Commits):
     ) -> None:
         self._enter_keys(tx, stream, at, key, past, join)
         tx.after(lambda: stream.take_let_go(join, at, key, past))
+
+    def _within(self, stream: StreamState, first: int, moves: KeyMoves, newest: int | None) -> list[tuple[int, int]]:
+        """The offsets inside of a batch, not at its end, at which a new mark is entered, each with the mark."""
+        grid = GRID if self._is_bounded(stream.name) else _COARSE
+        places = np.arange(grid - 1 - moves.before.heights.rows % grid, len(moves.marks) - 1, grid)
+        marks = moves.marks[places]
+        is_new = marks > np.concatenate([[NO_MARK if newest is None else newest], marks[:-1]])
+        return list(zip((first + places[is_new] + 1).tolist(), marks[is_new].tolist(), strict=True))
 
     # What is reckoned
 
@@ -189,17 +203,6 @@ def _trail(stream: StreamState, known: Disorder) -> Trail:
     """Where the mark of a stream had come how far, while its tuples were still to come that it does not know."""
     entries = np.array(stream.key_marks.entries(), np.int64).reshape(-1, 2)
     return Trail.of(known.heights.rows - stream.index.end + entries[:, 0], entries[:, 1])
-
-
-def _within(moves: KeyMoves, first: int, newest: int) -> list[tuple[int, int]]:
-    """The offsets inside of a batch, not at its end, at which a mark is entered, each with the mark if it is new."""
-    found: list[tuple[int, int]] = []
-    for place in range(GRID - 1 - moves.before.heights.rows % GRID, len(moves.marks) - 1, GRID):
-        mark = int(moves.marks[place])
-        if mark > newest:
-            found.append((first + place + 1, mark))
-            newest = mark
-    return found
 
 
 def _gone(moves: KeyMoves, level: int, raised: Sequence[Raise]) -> list[int]:

@@ -1,9 +1,9 @@
 """Which rows a join by ordered keys lets go when they need more memory than it may have (WU §3.5).
 
-A join remembers the rows of an input above the least mark of the others, but those that rest in the log of a leading
-input (see :class:`Trail`). If that is more than its budget, all marks are raised to a *level*: as far as needed, and an eighth of the budget further, so that this is rare. What comes later at or
-below the level is let go. All of it follows from the keys in the order in which the log takes them, row by row: batches
-change nothing.
+A join remembers the rows of an input above the least mark of the others, but for those that rest in the log of a
+leading input (see :class:`Trail`). If that is more than its budget, all marks are raised to a *level*: as far as
+needed, and an eighth of the budget further, so that this is rare. What comes later at or below the level is let go. All
+of it follows from the keys in the order in which the log takes them, row by row: batches change nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ NO_MARK: Final = int(np.iinfo(np.int64).min)
 _SLACK: Final = 8
 """When rows are let go, one in so many bytes of the budget becomes free."""
 _BLOCK: Final = 1_000
-GRID: Final = 256
-"""The log enters a mark after every so many rows of a stream, however large the batches are."""
+GRID: Final = 16
+"""The log enters a mark after every so many rows of a stream that a join with a bound reads, however large batches
+are."""
 _NEVER: Final = 2**62
 
 
@@ -39,7 +40,7 @@ class Trail(NamedTuple):
         marks: The mark after so many rows.
 
     >>> Trail.of([250, 600], [7, 9]).reached(np.array([7, 8, 10])).tolist()[:2]
-    [256, 768]
+    [256, 608]
     """
 
     rows: Whole
