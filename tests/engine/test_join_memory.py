@@ -131,8 +131,8 @@ def test_what_is_remembered_never_exceeds_the_bound(rows: int, turns: int, buffe
     most = 0
     sql = "SELECT a.t, b.t AS u FROM a, b WHERE a.epoch = b.epoch"
     # Where leading inputs rest, trains are cut only if more waits than a train may have at all.
-    few = {"policy": f"rr({rows})"} if buffer in ("log", "hybrid") else {"max_train_rows": rows}
-    with LocalRun(application(sql, buffer=buffer), **few) as run:  # type: ignore[arg-type]
+    few: Any = {"policy": f"rr({rows})"} if buffer in ("log", "hybrid") else {"max_train_rows": rows}
+    with LocalRun(application(sql, buffer=buffer), **few) as run:
         for number, push in enumerate(script(11, 40)):
             run.push(push.stream, push.rows)
             assert (run.log.remembered_bytes("q.join_1") or 0) <= SIZE

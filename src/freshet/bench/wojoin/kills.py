@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -93,15 +93,15 @@ def check(log: LogReader) -> KillsChecked:
     return KillsChecked(sum(each.total() for each in expected.values()), wrong, *sizes)
 
 
-def _rows(log: LogReader, name: str) -> list[dict[str, object]]:
+def _rows(log: LogReader, name: str) -> list[dict[str, Any]]:
     table: pa.Table = log.read(name, 0, log.end(name))
     hidden = [column for column in table.column_names if column == ARRIVAL or column.startswith("__")]
-    found: list[dict[str, object]] = table.drop_columns(hidden).to_pylist()
+    found: list[dict[str, Any]] = table.drop_columns(hidden).to_pylist()
     return found
 
 
-def _pairs(left: list[dict[str, object]], right: list[dict[str, object]]) -> list[tuple[object, ...]]:
-    partners = defaultdict[tuple[object, object], list[object]](list)
+def _pairs(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    partners = defaultdict[tuple[Any, Any], list[Any]](list)
     for row in right:
         partners[row["epoch"], row["u"]].append(row["n"])
     return [(one["epoch"], one["n"], m, one["t"]) for one in left for m in partners.get((one["epoch"], one["u"]), ())]

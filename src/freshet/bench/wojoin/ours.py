@@ -73,10 +73,10 @@ def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
         size = len(run.rows("q"))
     expected, past = _expected(merged, in_order)
     wrong = len(found ^ expected) + size - len(found)
-    means = (float(np.mean(each)) for each in (held, predicted, sizes))
+    means = [float(np.mean(each)) for each in (held, predicted, sizes)]
     some = range(0, len(held), max(1, len(held) // _POINTS))
     course = [(min(merged.rows, (at + 1) * batch), int(held[at]), int(predicted[at])) for at in some]
-    return JoinPlay(len(found), wrong, past, *means, course)
+    return JoinPlay(len(found), wrong, past, means[0], means[1], means[2], course)
 
 
 def _compiled(app: App, run: LocalRun) -> CompiledJoin:

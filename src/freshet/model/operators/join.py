@@ -82,6 +82,8 @@ class Join(Fold):
 
     @property
     def split_keys(self) -> tuple[tuple[str, ...], ...]:
+        if self.sorted:
+            return ()
         common = [names for names in zip(*self.keys, strict=True) if None not in names]
         return tuple(tuple(name or "" for name in names) for names in zip(*common, strict=True))
 
