@@ -89,12 +89,12 @@ def draw_case(seed: int) -> KeyCase:
     count, streams = draw.choice((2, 2, 2, 3, 4)), NAMES[: draw.randint(1, 4)]
     inputs = tuple(Input(f"x{at}", draw.choice(streams), draw.choice((None, None, 0, 1))) for at in range(count))
     pairs = [(one, other) for one in range(count) for other in range(one + 1, count)]
-    memory = draw.choice((None, "64 KiB"))
+    memory, left = draw.choice((None, "64 KiB")), count == 2 and draw.random() < 0.4
     return KeyCase(
         inputs,
-        left=count == 2 and draw.random() < 0.4,
+        left=left,
         same=tuple(pair for pair in pairs if draw.random() < 0.3),
-        below=tuple(pair for pair in pairs if draw.random() < 0.2),
+        below=() if left else tuple(pair for pair in pairs if draw.random() < 0.2),
         disorder={name: draw.choice((1, 2, 4, 9)) for name in NAMES},
         steps=tuple(_steps(draw, streams, 5000 if memory else 3)),
         buffer=draw.choice(JOIN_BUFFERS),
