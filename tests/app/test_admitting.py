@@ -16,7 +16,8 @@ def figures(seconds: float) -> dict[str, Any]:
     """A report of a query whose ten instances took so many seconds each."""
     operators = {"q.count": {"cost_s": seconds / 100.0, "tuples_in": 1000}}
     query = {
-        "throughput": {"recent_in_per_s": 100.0, "in_per_s": 100.0},
+        "throughput": {"recent_in_per_s": 100.0, "in_per_s": 100.0, "recent_out_per_s": 10.0, "out_per_s": 10.0},
+        "response": {"count": 10, "recent_p95_s": 0.1, "p95_s": 0.1},
         "tuples_in": 1000,
         "operators": operators,
         "instances": {"instances": 10},

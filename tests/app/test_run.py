@@ -27,9 +27,8 @@ def check_reasons(run: Run) -> None:
 
 
 def test_from_a_source_through_queries_on_queries_to_a_file(tmp_path: Path) -> None:
-    run, reached = monitor(tmp_path).start(), Reached()
-    with run:
-        run.observe(reached)
+    reached = Reached()
+    with monitor(tmp_path).start(observers=[reached]) as run:
         assert run.wait(120), "the source has a limit, so it ends"
         wait_for(lambda: drained(run), run)
         check_answers(run)

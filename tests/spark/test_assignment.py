@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import astuple, fields
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import Chain, Segment, State, Train
+from freshet.model import Chain, Keep, Segment, State, Train
 from freshet.spark.driver.files import write_whole
 from freshet.spark.worker.assignment import PROPERTY, Assignment, telling, told
 
@@ -44,6 +45,17 @@ def test_parts_cover_the_train_in_order(sizes: list[int], first: int, parts: int
         covered = {offset for piece in share.segments for offset in range(piece.first, piece.end)}
         assert covered >= set(range(share.first, share.end))
         assert all(piece.first < share.end and piece.end > share.first for piece in share.segments)
+
+
+def test_every_field_of_what_is_kept_travels():
+    keep = Keep(0.5, "q.edge", "amount", 2.0, 0.25, "load", past=(3, 7), let_go=(5,), weighed=True)
+    unset = [each.name for each in fields(Keep) if getattr(keep, each.name) == each.default]
+    assert not unset, "give these a value here, too"
+    train = Train("s", 0, 10, keep=keep)
+    assignment = Assignment(Path("/state"), "u", "spec", 1, (Chain((0,), (train,)),))
+    [[found]] = [chain.trains for chain in Assignment.parse(assignment.text()).chains]
+    assert found.keep is not None
+    assert astuple(found.keep) == astuple(keep)  # fields that decide nothing do not count for ==
 
 
 def test_a_long_assignment_travels_as_a_file(tmp_path: Path):

@@ -202,9 +202,9 @@ def bind(
     return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 
 
-def shape_of(board: Board, nodes: tuple[int, ...], ahead: bool = False) -> Shape:
-    """Those of some operators that can run now, cut into chains."""
-    shape = _Cut(board, nodes, ahead).shape()
+def shape_of(board: Board, nodes: tuple[int, ...], ahead: bool = False, windows: bool = False) -> Shape:
+    """Those of some operators that can run now, cut into chains; only an instance also feeds them with ``windows``."""
+    shape = _Cut(board, nodes, ahead, windows).shape()
     if len(shape.operators) == len(nodes) and not any(edge.apart for each in shape.operators for edge in each.edges):
         # All of them run: as long as that is so, they are cut in the same way.
         if len(board.shapes) > _MOST_SHAPES:
@@ -216,8 +216,8 @@ def shape_of(board: Board, nodes: tuple[int, ...], ahead: bool = False) -> Shape
 class _Cut:
     """The operators of a step that run now, each after those that it reads, cut into chains."""
 
-    def __init__(self, board: Board, nodes: Iterable[int], ahead: bool) -> None:
-        self._board = board
+    def __init__(self, board: Board, nodes: Iterable[int], ahead: bool, windows: bool) -> None:
+        self._board, self._windows = board, windows
         # An operator has a greater number than those that it reads.
         wanted = [operator for number in sorted(set(nodes)) if (operator := board.operators[number]).may_run]
         inside = {operator.node.number for operator in wanted}
@@ -244,7 +244,8 @@ class _Cut:
 
     def _is_fed(self, operator: OperatorState) -> bool:
         return operator.closing or any(
-            self._is_fused(edge) or edge.waiting or edge.window is not None for edge in operator.edges
+            self._is_fused(edge) or edge.waiting or (self._windows and edge.window is not None)
+            for edge in operator.edges
         )
 
     def _is_fused(self, edge: EdgeState) -> bool:

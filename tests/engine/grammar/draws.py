@@ -26,8 +26,9 @@ from tests.engine.grammar.forms import (
     Window,
 )
 from tests.engine.grammar.logs import STREAMS
-from tests.engine.grammar.shapes import member_shape, output_shape, slide_of, source_shape
-from tests.engine.grammar.terms import COMPARED, call, chance, condition, of_kind, pick, term
+from tests.engine.grammar.scopes import events_of, is_readable, own_name, scope_of
+from tests.engine.grammar.shapes import output_shape, slide_of, source_shape
+from tests.engine.grammar.terms import COMPARED, call, chance, condition, condition_value, of_kind, pick, term
 
 SLIDES = [2 * SECOND, SECOND, 3 * SECOND, 1500_000]
 SIZES = [SECOND, 1500_000, *(n * SECOND for n in (2, 3, 4, 5, 7, 10))]
@@ -106,9 +107,9 @@ class Grammar:
         if depth > 0 and chance(self.draw, 2):
             form = pick(self.draw, ["plain", "plain", "union", "join", "boundaries"])
             derived = Derived(self.body(form, depth - 1))
-            if fits(source_shape(derived)) and _is_readable(source_shape(derived)):
+            if fits(source_shape(derived)) and is_readable(source_shape(derived)):
                 return derived
-        return pick(self.draw, [named for named in self.pool if fits(named.shape) and _is_readable(named.shape)])
+        return pick(self.draw, [named for named in self.pool if fits(named.shape) and is_readable(named.shape)])
 
     def member(self, alias: str, depth: int, window: Window, fits: Fits = lambda shape: shape.timed) -> Member:
         source = self.source(fits, depth)
@@ -131,7 +132,7 @@ class Grammar:
         """A member with a window over which aggregates are given at boundaries."""
         if depth > 0 and chance(self.draw, 1):
             inner = Derived(self.body(pick(self.draw, ["boundaries", "set"]), 0))
-            if _is_readable(source_shape(inner)):
+            if is_readable(source_shape(inner)):
                 return Member("a", inner)
         form = pick(self.draw, ["slide", "tumble", "hop", "window", "now"])
         window = self.sliding()
@@ -173,7 +174,7 @@ class Grammar:
 
     def items(self, scope: Sequence[Term], members: Sequence[Member]) -> tuple[Item, ...]:
         """Columns of a SELECT without groups, mostly with the time."""
-        times = [each for each in scope if each.column is not None and each.column in _events(members)]
+        times = [each for each in scope if each.column is not None and each.column in events_of(members)]
         items = [Item("ts", pick(self.draw, times))] if times and chance(self.draw, 8) else []
         kinds: list[Kind] = [pick(self.draw, ["int", "text", "float"]) for _ in range(self.draw.randint(1, 3))]
         items += [Item(name, term(self.draw, scope, kind)) for name, kind in zip(self.names("c"), kinds, strict=False)]
@@ -377,7 +378,7 @@ class Grammar:
     def equal(self, before: Sequence[Term], own: Sequence[Term]) -> Term:
         """A pair of keys; mostly columns of the same name, which meet more often than others do."""
         pairs = [(one, two) for one in before for two in own if one.kind == two.kind != "time"]
-        same = [(one, two) for one, two in pairs if _last(one) == _last(two) and one.kind in ("text", "int")]
+        same = [(one, two) for one, two in pairs if own_name(one) == own_name(two) and one.kind in ("text", "int")]
         if pairs and not chance(self.draw, 2):
             one, two = pick(self.draw, pairs if not same or chance(self.draw, 2) else same)
         else:
@@ -394,35 +395,3 @@ class Grammar:
         if not terms or chance(self.draw, 1):
             terms.append(condition(self.draw, own))
         return tuple(terms)
-
-
-def _last(column: Term) -> str:
-    """The name of a column without that of its member."""
-    return str(column.column).rpartition(".")[2]
-
-
-def condition_value(draw: random.Random, scope: Sequence[Term]) -> Term:
-    """A number that depends on aggregates."""
-    made = condition(draw, scope)
-    form = "(CASE WHEN {} THEN 1 ELSE 0 END)"
-    return Term(form.format(made.text), form.format(made.duck), "int")
-
-
-def scope_of(members: Sequence[Member]) -> list[Term]:
-    """All columns of members; of one member without its name."""
-    return [
-        Term(text, text, kind, f"{member.alias}.{name}")
-        for member in members
-        for name, kind in member_shape(member).columns
-        for text in [name if len(members) == 1 else f"{member.alias}.{name}"]
-        if kind not in ("rough", "near", "bool")
-    ]
-
-
-def _is_readable(shape: Shape) -> bool:
-    """Whether it has a column that can be compared."""
-    return any(kind in COMPARED for _, kind in shape.columns)
-
-
-def _events(members: Sequence[Member]) -> set[str]:
-    return {f"{member.alias}.{name}" for member in members for name in member_shape(member).events}

@@ -138,6 +138,13 @@ def condition(draw: random.Random, scope: Scope) -> Term:
     return _condition(draw, scope, pick(draw, (0, 1, 1, 2)))
 
 
+def condition_value(draw: random.Random, scope: Scope) -> Term:
+    """A number that depends on aggregates."""
+    made = condition(draw, scope)
+    form = "(CASE WHEN {} THEN 1 ELSE 0 END)"
+    return Term(form.format(made.text), form.format(made.duck), "int")
+
+
 def _condition(draw: random.Random, scope: Scope, depth: int) -> Term:
     if depth > 0 and chance(draw, 2):
         joined = pick(draw, ["({0} OR {1})", "({0} OR {1})", "({0} AND {1})", "(NOT {0})"])

@@ -122,7 +122,7 @@ def check_total(total: int | None, declared: Mapping[str, int | None], bounded: 
 
     >>> check_total(100, {"a": 60, "b": 50, "c": None}, 1)
     Traceback (most recent call last):
-    freshet.model.errors.UserError: join_memory of a and b is 110 bytes together, and the application has only 100 bytes
+    freshet.model.errors.UserError: join_memory of a and b is 110 B together, and the application has only 100 B
     """
     own = {name: size for name, size in declared.items() if size is not None}
     if total is None:

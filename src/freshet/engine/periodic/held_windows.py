@@ -19,7 +19,7 @@ _MOST: Final = 1000
 """Number of times at which an edge let something go that are remembered: an instance waits for no longer."""
 
 
-class LetGo(NamedTuple):
+class _Gone(NamedTuple):
     """Tuples in front of an offset, which releases after a time (in microseconds) do not see any more."""
 
     time: int
@@ -38,10 +38,10 @@ class HeldWindows:
     def __init__(self, query: str, edges: Sequence[EdgeState], log: QueueLog) -> None:
         self._query, self._log = query, log
         self._edges = [edge for edge in edges if edge.window is not None and not edge.window.passes]
-        self._gone: dict[str, list[LetGo]] = {edge.edge.reader: [] for edge in self._edges}
+        self._gone: dict[str, list[_Gone]] = {edge.edge.reader: [] for edge in self._edges}
         for entry in log.lost(query) if self._edges else ():
             if entry.edge in self._gone:
-                self._gone[entry.edge].append(LetGo(entry.since, entry.end))
+                self._gone[entry.edge].append(_Gone(entry.since, entry.end))
 
     def first(self, reader: str, release: int) -> int:
         """The first offset of an edge that the instance of a release may see."""
@@ -65,4 +65,4 @@ class HeldWindows:
         """Takes in what the ledger has got at a time."""
         for entry in entries:
             if entry.query == self._query and entry.edge in self._gone:
-                self._gone[entry.edge] = [*self._gone[entry.edge][-_MOST:], LetGo(now, entry.end)]
+                self._gone[entry.edge] = [*self._gone[entry.edge][-_MOST:], _Gone(now, entry.end)]

@@ -234,7 +234,7 @@ class Releases:
                 instance.run = self._checked(run, instance)
                 runs[instance.query] = instance
         nodes = tuple(number for query in runs for number in self._board.queries[query].operators)
-        shape = shape_of(self._board, nodes)
+        shape = shape_of(self._board, nodes, windows=True)
         if not shape.operators:
             return None
         chains: list[Chain] = []

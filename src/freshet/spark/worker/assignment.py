@@ -183,6 +183,6 @@ def train_of(train: list[Any]) -> Train:
     stream, first, end, segments, *keep = train
     kept = None
     if keep:
-        *known, past = keep[0]
-        kept = replace(Keep(*known), past=tuple(past))
+        fields: list[Any] = [tuple(each) if isinstance(each, list) else each for each in keep[0]]
+        kept = Keep(*fields)
     return Train(stream, first, end, tuple(Segment(*segment) for segment in segments), kept)
