@@ -3,12 +3,15 @@ of buffering changes which rows come."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from freshet import App
+from freshet.app.reports.joins import joins_of
+from freshet.cli.explaining.keys import explain_keys
 from freshet.model import UserError
 from freshet.model.join_buffer import JoinBuffer
 from freshet.testing import LocalRun, Push, answers, assert_same, check_invariant
@@ -202,6 +205,40 @@ def test_auto_rests_where_the_lead_lasts_long_enough() -> None:
         run.push("b", [{"epoch": 3, "v": 0, "n": 3}])
         run.drain()
         assert held(run)[0] > 90, "all of it came at once"
+
+
+def test_explain_and_report_tell_what_rests_and_what_each_way_needs() -> None:
+    app = application(buffer="log", join_memory="1 MiB")
+    with LocalRun(app) as run:
+        for first in range(0, 400, 10):
+            run.push("a", [{"epoch": n, "v": 0, "n": n} for n in range(first, first + 10)])
+        run.push("b", [{"epoch": n, "v": 0, "n": n} for n in range(10)])
+        run.drain()
+        streams = {name: spec.stream for name, spec in app.streams.items()}
+        left, right = joins_of(run.engine, run.log, streams)["q"]["inputs"]
+        told = "\n".join(explain_keys(run.queries["q"], app.streams, run.folder))
+        needed = run.log.remembered_bytes("q.join_1")
+    assert (left["buffer"], left["rows_resting"], right["rows_resting"]) == ("log", 384, 0)
+    assert 10 == left["rows_held"] <= left["rows_predicted"] <= 10 + 394 // 32, "heights are rounded by a 32nd"
+    assert "q.join_1 buffers as join_buffer = log says: tuples of a leading stream wait in its log" in told
+    needs = dict(re.findall(r"(ram|log|sorted|hybrid) ([0-9.]+) KB", told))
+    assert float(needs["log"]) < float(needs["ram"]) / 10
+    assert needed is not None
+    assert f"now it needs at most {needs['log']} KB" in told
+
+
+def test_the_prediction_for_a_join_that_reads_a_join() -> None:
+    app = application(CHAIN, "ram")
+    with LocalRun(app) as run:
+        for name in "ab":
+            run.push(name, [{"epoch": n, "v": 0, "n": n} for n in range(100)])
+        run.push("c", [{"epoch": n, "v": 0, "n": n} for n in range(20)])
+        run.drain()
+        streams = {name: spec.stream for name, spec in app.streams.items()}
+        both, single = joins_of(run.engine, run.log, streams)["q"]["inputs"][-2:]
+    assert (both["streams"], single["streams"]) == (["a", "b"], ["c"])
+    assert both["rows_held"] >= 84, "c's mark is 15"
+    assert 0.9 * 84 <= both["rows_predicted"] <= 1.2 * 84
 
 
 @pytest.mark.parametrize(

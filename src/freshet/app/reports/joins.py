@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from freshet.app.reports.types import JoinInputReport, JoinsReport, LetGoReport
 from freshet.engine import Engine
 from freshet.log import Log, LogReader
-from freshet.model import Stream
+from freshet.model import Join, Stream
 from freshet.model.key_joins import key_joins
 from freshet.quality.disorder import Disorder, predicted_rows, rows_ahead
 
@@ -86,12 +86,15 @@ def _predicted(
 ) -> int:
     """Number of rows of an input above the marks of the others. Of a join it is an estimate: as many as it makes of the
     tuples of its own inputs that are above them."""
-    rows = sum(predicted_rows(each, others) for each in own)
+    operator = fold.node.operator
+    # Rows that come in the order of the key wait for the input's own mark, too.
+    marks = [*others, *own] if isinstance(operator, Join) and operator.sorted else others
+    rows = sum(predicted_rows(each, marks) for each in own)
     made, source = 1.0, fold.edges[place].edge.source
     while len(own) > 1 and source is not None:
-        operator = engine.board.operators[source]
-        made *= operator.statistics.selectivity
-        source = operator.edges[0].edge.source if len(operator.edges) == 1 else None
+        above = engine.board.operators[source]
+        made *= above.statistics.selectivity
+        source = above.edges[0].edge.source if len(above.edges) == 1 else None
     return max(0, round(rows * made) - rests)
 
 
