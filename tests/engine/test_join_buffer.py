@@ -12,6 +12,7 @@ import pytest
 from freshet import App
 from freshet.app.reports.joins import joins_of
 from freshet.cli.explaining.keys import explain_keys
+from freshet.log import Retention
 from freshet.model import UserError
 from freshet.model.join_buffer import JoinBuffer
 from freshet.testing import LocalRun, Push, answers, assert_same, check_invariant
@@ -251,3 +252,22 @@ def test_the_prediction_for_a_join_that_reads_a_join() -> None:
 def test_bad_input(sql: str, buffer: str, why: str) -> None:
     with pytest.raises(UserError, match=why):
         application(sql, buffer).check()
+
+
+def test_auto_holds_no_source_back() -> None:
+    """What rests because it seems to pay rests only within the bound of its stream."""
+    app = App("sensors")
+    for name in "ab":
+        bound = Retention(bound_bytes=20_000)
+        app.stream(name, "epoch int, t string", ordered_by="epoch", disorder="4 rows", retention=bound)
+    app.query("q", "SELECT a.epoch, a.t FROM a, b WHERE a.epoch = b.epoch")
+    with LocalRun(app) as run:
+        now = run.clock.now()
+        run.push("b", [{"epoch": 0, "t": ""}], at=now)
+        for number in range(100):
+            run.push("a", [{"epoch": 5 * number + n, "t": "x" * 100} for n in range(5)], at=now + number)
+            run.drain()
+            [edge] = [each for each in run.engine.board.readers["a"] if each.by_key]
+            assert run.log.bytes("a", edge.end, run.log.end("a")) <= 20_000
+        assert 0 < run.engine.resting.rows(edge) < 400
+        assert not run.queues.held()

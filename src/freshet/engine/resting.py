@@ -96,7 +96,11 @@ class Resting:
             reached = self.log.reached(edge.edge.stream, min(known), edge.join)
         if reached is None or reached >= end:
             return end
-        return reached if lead.always or self._is_worth(edge, max(reached, edge.end), end) else end
+        if lead.always:
+            return reached
+        # Nobody asked for it, so it must not hold a source back either.
+        first = max(reached, edge.end, self.log.held_from(edge.edge.stream, max(reached, edge.end)))
+        return first if self._is_worth(edge, reached, end) else end
 
     def _come(self, edge: EdgeState, decided: bool) -> int | None:
         """How far an input has come: its greatest key or, if only what is decided counts, its mark."""
@@ -107,8 +111,7 @@ class Resting:
         return newest if mark is None else max(mark, newest)
 
     def _is_worth(self, edge: EdgeState, first: int, end: int) -> bool:
-        if first >= end:
-            return True
+        """Whether what came since the place that the others have reached came over a long time."""
         lead = self.log.arrival(edge.edge.stream, end - 1) - self.log.arrival(edge.edge.stream, first)
         return lead > 0.0 and lead >= TIMES_READ * self.board.overhead()
 
