@@ -38,7 +38,7 @@ def declare(folder: Path) -> App:
     app = App("wojoin-crash", state=folder / "state")
     for name in "ab":
         schema = "epoch bigint, u int, n bigint, t string"
-        app.stream(name, schema, ordered_by="epoch", disorder="200 rows", retention=_KEEP)
+        app.stream(name, schema, ordered_by="epoch", disorder="60 rows", retention=_KEEP)
     app.query("resting", QUERIES["resting"], join_buffer="log", join_memory="64 KiB", retention=_KEEP)
     app.query("sorted", QUERIES["sorted"], join_buffer="hybrid", retention=_KEEP)
     app.query("alone", QUERIES["alone"], join_buffer="ram", retention=_KEEP)
