@@ -32,7 +32,7 @@ def test_the_check_after_kills_knows_right_from_wrong(tmp_path: Path) -> None:
             """A log that has forgotten what was let go."""
 
             def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
-                return super().let_go(stream, first, end, join)[1:]
+                return ()
 
         with Less(run.folder) as log:
             assert check(log).wrong > 0

@@ -52,7 +52,7 @@ def rows(name: str, now_ms: int, count: int, draw: np.random.Generator) -> pa.Ta
     ['epoch', 'u', 'n', 't']
     """
     keys = (now_ms - _LAG_MS[name] - draw.integers(0, _SLACK_MS, count)) // 10
-    texts = ["x" * int(width) for width in draw.integers(0, 200, count)]
+    texts = ["x" * int(width) for width in draw.integers(0, 1200, count)]
     numbers = draw.integers(0, 2**62, count)
     return pa.table({"epoch": keys, "u": draw.integers(0, 20, count).astype(np.int32), "n": numbers, "t": texts})
 
