@@ -130,10 +130,10 @@ class Shape:
             fed.append(any(fed[each] if isinstance(each, int) else each.waiting for each in inputs))
         return all(fed)
 
-    def over(self, limit: int, log: TrainSource) -> tuple[Chain, ...]:
-        """The chains over what waits, at most ``limit`` tuples of each edge."""
+    def over(self, limit: int, most: int, log: TrainSource) -> tuple[Chain, ...]:
+        """The chains over what waits, at most ``limit`` tuples of each edge (``most`` where it must not be cut)."""
         trains: dict[tuple[str, int, int, Keep | None, bool, str], Train] = {}
-        ends = self._ends(limit, log)
+        ends = self._ends(limit, most, log)
 
         def bound(each: EdgeState | int) -> Input:
             if isinstance(each, int):
@@ -152,9 +152,10 @@ class Shape:
         inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)
         return tuple(map(Chain, self.nodes, inputs, self.writes))
 
-    def _ends(self, limit: int, log: TrainSource) -> dict[EdgeState, int]:
+    def _ends(self, limit: int, most: int, log: TrainSource) -> dict[EdgeState, int]:
         """Where the trains of joins with a bound on their memory end. What such a join remembers is reckoned in the
-        append sequence, so no train of it goes further there than any other."""
+        append sequence, so no train of it goes further there than any other. If leading inputs rest, they were let on
+        as far as all that waits of the others reaches: then all of it goes together."""
         joins: dict[str, list[EdgeState]] = {}
         for inputs in self.inputs:
             for each in inputs:
@@ -162,6 +163,9 @@ class Shape:
                     joins.setdefault(each.join, []).append(each)
         found: dict[EdgeState, int] = {}
         for edges in joins.values():
+            if any(edge.rests for edge in edges) and all(edge.waiting <= most for edge in edges):
+                found |= {edge: edge.end for edge in edges}
+                continue
             ends = {edge: edge.head + min(edge.waiting, limit) for edge in edges}
             rest = (log.place(edge.edge.stream, end) for edge, end in ends.items() if edge.waiting)
             first = min((place for place in rest if place is not None), default=None)
@@ -190,6 +194,12 @@ class MadeUp:
     def place(self, stream: str, offset: int) -> int | None:
         return None
 
+    def newest_key(self, stream: str) -> int | None:
+        return None
+
+    def reached(self, stream: str, key: int, join: str = "") -> int | None:
+        return None
+
     def versions(self, stream: str) -> Train:
         return Train(stream, 0, 0)
 
@@ -207,7 +217,7 @@ def bind(
         shape = shape_of(board, step.nodes, ahead)
     if not shape.operators:
         return None
-    chains = shape.over(limit, log)
+    chains = shape.over(limit, most_rows, log)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
     return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 

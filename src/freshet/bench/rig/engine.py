@@ -17,7 +17,7 @@ from freshet.bench.rig.notes import NotingClock, StepNote, StepNotes
 from freshet.engine import Engine, LogQueues
 from freshet.kernels.shuffling import MOST_BYTES
 from freshet.log import Intake, Log, Retention
-from freshet.model import Stream
+from freshet.model import ARRIVAL, Stream
 from freshet.policies import Everything, Policy
 from freshet.policies.periodic import PeriodicFirst
 from freshet.policies.sharing import Mode, share
@@ -88,7 +88,8 @@ class EngineRig:
             self.executor.warm_up(1)
             self._streams = {stream.name: stream for stream in streams}
             for name, stream in self._streams.items():
-                self.log.declare(name, retention, clock=stream.event_time)
+                clock = stream.event_time or (ARRIVAL if stream.ordered_by else None)
+                self.log.declare(name, retention, clock=clock, ordered=stream.ordered_by)
             self._intakes = {name: Intake(self.log, stream) for name, stream in self._streams.items()}
             self.queues = LogQueues(self.log)
             self.engine = Engine(
@@ -122,7 +123,8 @@ class EngineRig:
         """
         schemas = {name: stream.schema for name, stream in self._streams.items()}
         times = {name: stream.event_time for name, stream in self._streams.items()}
-        queries = [build_query(name, text, schemas, times=times) for name, text in texts.items()]
+        ordered = {name: stream.ordered_by for name, stream in self._streams.items() if stream.ordered_by is not None}
+        queries = [build_query(name, text, schemas, times=times, ordered=ordered) for name, text in texts.items()]
         for query in share(queries, sharing):
             self.log.declare(query.name, self._retention)
             self.engine.add_query(query, schemas)
