@@ -15,6 +15,8 @@ from freshet.reproduce.fas import runs
 from freshet.reproduce.fas.plots import plot
 from freshet.simulation.workloads.fas import FasWorkload
 
+DOES_NOT_COME_OUT = "fas.fig7.beta-0.25-response"
+"""The one claim that fails; docs/freshness.md says why."""
 FIGURES = [f"fas_fig{number}.png" for number in range(3, 10)]
 
 
@@ -33,7 +35,10 @@ def test_the_claim_holds(trial: Trial, name: str, monkeypatch: pytest.MonkeyPatc
     result = found.check(Trial(quick=True, seeds=3) if name == "fas.fig3.rb-level" else trial)
     if "skipped" in result:
         pytest.skip(result["skipped"])
-    assert result["ok"] is True, result
+    if name == DOES_NOT_COME_OUT:
+        assert result["ok"] is False and result["reason"], result
+    else:
+        assert result["ok"] is True, result
 
 
 @pytest.fixture

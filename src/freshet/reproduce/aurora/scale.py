@@ -45,8 +45,8 @@ def _(trial: Trial) -> Measured:
     "aurora.fig4.15.bucketing-sustains-most",
     source="CAR §4.5.1, Fig. 4.15",
     published=1.29,
-    how="tuples/s at which bucketing push-through has almost perfect QoS (0.99) over the more at which one of the other "
-    "two has; readings: also with 0.95",
+    how="tuples/s at which bucketing push-through has almost perfect QoS (0.99) over the more at which one of the "
+    "other two has; readings: also with 0.95",
     low=1.0001,
     neutral=1.0,
 )

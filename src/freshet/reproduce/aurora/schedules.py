@@ -285,9 +285,9 @@ def _(trial: Trial) -> Measured:
     "aurora.fig4.25.bucketing-sustains-most",
     source="CAR §4.7, Fig. 4.25",
     published="a higher load than both others",
-    how="tuples/s at which bucketing push-through has almost perfect QoS (0.99, as §4.5.1 says of the earlier study) over "
-    "the more at which one of the other two has; 10 trees with 8 inputs each; readings: also with 0.95, with which it "
-    "ties with fixed-priority",
+    how="tuples/s at which bucketing push-through has almost perfect QoS (0.99, as §4.5.1 says of the earlier study) "
+    "over the more at which one of the other two has; 10 trees with 8 inputs each; readings: also with 0.95, where "
+    "it ties with fixed-priority",
     low=1.0001,
 )
 def _(trial: Trial) -> Measured:
