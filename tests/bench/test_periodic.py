@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,16 +17,21 @@ from freshet.bench.periodic import periodic
 from freshet.bench.periodic.answers import AnswerCheck
 from freshet.bench.periodic.kills import killed_answers
 from freshet.bench.periodic.managing import figures_of
-from freshet.bench.periodic.rig import PeriodicRun
+from freshet.bench.periodic.rig import PeriodicRig, PeriodicRun
 from freshet.bench.periodic.sides import SIDES
 from freshet.bench.periodic.table2 import TABLE, Table2, dealt
 from freshet.bench.stage import Stage
+from freshet.kernels.in_parts import LITTLE
 from freshet.model import InstanceView, View
+from freshet.model.promises.keep import Timing
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
-from freshet.quality.periodic import InstanceFigures
+from freshet.quality.periodic import InstanceFigures, LevelDemand, average_levels, balanced_levels, fair_levels
 from freshet.testing import LocalRun
 from freshet.testing.local_run import START
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 BED = Table2(400.0, streams=2)
 
@@ -91,6 +98,45 @@ def test_all_dealings_have_the_tables_of_the_paper() -> None:
     assert all(each == ["proportional"] * 10 + ["strict"] * 4 + ["tolerant"] * 10 for each in texts)
 
 
+Levels = Callable[[Sequence[LevelDemand]], dict[str, float]]
+
+
+def ideal(rule: Levels, load: float) -> tuple[float, float]:
+    """The mean quality and its deviation, if costs are equal and known, and nothing else takes time: of each two
+    seconds 24 instances are due at once, and 8 more in the second where nothing else is."""
+    means, deviations = [], []
+    for tables in map(dealt, range(10)):
+        demands = [
+            LevelDemand(str(number), 1.0, lambda level, table=table: load / 24 * table.kept(level))  # type: ignore[misc]
+            for number, table in enumerate(tables)
+        ]
+        levels = [*rule(demands).values(), *[1.0] * 8]
+        means.append(np.mean(levels))
+        deviations.append(np.std(levels))
+    return float(np.mean(means)), float(np.mean(deviations))
+
+
+@pytest.mark.parametrize(
+    ("rule", "load", "over_best_effort", "deviation"),
+    [
+        (fair_levels, 1.2, 1.066, 0.039),
+        (fair_levels, 1.5, 1.129, 0.088),
+        (balanced_levels, 1.2, 1.082, 0.040),
+        (balanced_levels, 1.5, 1.162, 0.093),
+        (average_levels, 1.2, 1.099, 0.057),
+        (average_levels, 1.5, 1.192, 0.157),
+    ],
+)
+def test_how_much_better_than_best_effort_ideal_levels_are(
+    rule: Levels, load: float, over_best_effort: float, deviation: float
+) -> None:
+    """Best effort has as many of the 24 in time as fit, at quality 1, and the others not at all."""
+    mean, found = ideal(rule, load)
+    best_effort = (24 / load + 8) / 32
+    assert mean / best_effort == pytest.approx(over_best_effort, abs=0.002)
+    assert found == pytest.approx(deviation, abs=0.002)
+
+
 def run_of(quality: float, *, late: bool = False) -> PeriodicRun:
     one = InstanceFigures("q", 2.0, 3.0, 4.0 if late else 2.5, 0.0 if late else quality, predicted=0.55, took=0.5)
     return PeriodicRun((one, replace(one, sampling=0.1)))
@@ -109,6 +155,27 @@ def test_figures_compare_sides_at_both_loads() -> None:
     assert figures["missed_dynamic_150"].middle == 0.0  # type: ignore[union-attr]
     assert figures["time_error_p50"].middle == pytest.approx(0.1)  # type: ignore[union-attr]
     assert figures["sampling_share_dynamic"].middle == pytest.approx(0.1 / 1.1)  # type: ignore[union-attr]
+
+
+class NoTime(SomeKept):
+    """Instances are to keep most of their windows, and have no time for more than the first part."""
+
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
+        timing = Timing(expected=1.0, may=1e-9)
+        return {key: replace(level, timing=timing) for key, level in super().assign(view, chosen).items()}
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_instances_in_parts_answer_what_they_have_read(spark: SparkSession, tmp_path: Path) -> None:
+    with PeriodicRig(spark, tmp_path / "state", BED) as rig:
+        rig._order.levels = NoTime()
+        rig.play(BED.arrivals(1.0, 5.0, 1), time.time() + 0.3, 5.0)
+        rig.engine.work_off()
+        found, instances = rig.answers(), rig.log.instances()
+    assert found.wrong == 0
+    assert found.thinned == found.checked >= 6
+    assert {share for one in instances for share in one.kept.values() if not 0.3 * LITTLE <= share <= LITTLE} == set()
 
 
 @pytest.mark.spark

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from freshet.model import Promises
 from freshet.model.promises.quality_table import QualityTable
 from freshet.policies import FirstComeFirstServed
-from freshet.quality.periodic import BestEffort, LevelRule, ManagedLevels, PredictedLevels, Sampling
+from freshet.quality.periodic import (
+    BestEffort,
+    LevelRule,
+    ManagedLevels,
+    PlannedLevel,
+    PredictedLevels,
+    ReadyInstance,
+    Sampling,
+)
 from freshet.simulation.executor import Profile
 from freshet.simulation.workloads.rtstream import RtWorkload, scaled
 from freshet.simulation.world import SimulatedQuery, World
@@ -66,6 +76,28 @@ def test_what_may_not_be_thinned_keeps_everything() -> None:
     assert late(world) <= 1
     assert all(not each.kept for each in world.instances if each.query == "firm")
     assert any(each.kept for each in world.instances if each.query == "soft")
+
+
+class Hopeful(LevelRule):
+    """Has every instance keep nine tenths, and says that this takes a third of a second."""
+
+    name, predicts = "hopeful", True
+
+    def assign(
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
+    ) -> dict[str, PlannedLevel]:
+        return {each.key: PlannedLevel(0.9, dict.fromkeys(each.rows, 0.9), 0.33) for each in instances}
+
+
+def test_an_instance_that_is_too_slow_ends_with_what_it_has_read() -> None:
+    """All tuples take 1.68 s. It looks every 5 ms how far it is, and nobody waits behind it."""
+    world, _ = world_of([periodic("a", 8e-4)], Hopeful(), "off")
+    later = [each for each in world.instances if each.release >= 5_000_000]
+    assert len(later) > 5
+    for each in later:
+        assert each.deadline - 25_000 <= each.finished <= each.deadline + 1_000  # less than 2 % is not worth a part
+        assert list(each.kept.values()) == [pytest.approx(1.0 / 1.68, abs=0.04)]
+        assert each.quality == pytest.approx(min(each.kept.values()))
 
 
 def test_the_ratio_is_recorded_with_the_answer() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, Keep, Segment, State, Train
+from freshet.model.promises.keep import Timing
 from freshet.spark.driver.files import write_whole
 from freshet.spark.worker.assignment import PROPERTY, Assignment, telling, told
 
@@ -48,7 +49,9 @@ def test_parts_cover_the_train_in_order(sizes: list[int], first: int, parts: int
 
 
 def test_every_field_of_what_is_kept_travels():
-    keep = Keep(0.5, "q.edge", "amount", 2.0, 0.25, "load", past=(3, 7), let_go=(5,), weighed=True)
+    keep = Keep(
+        0.5, "q.edge", "amount", 2.0, 0.25, "load", past=(3, 7), let_go=(5,), weighed=True, timing=Timing(0.1, 0.2)
+    )
     unset = [each.name for each in fields(Keep) if getattr(keep, each.name) == each.default]
     assert not unset, "give these a value here, too"
     train = Train("s", 0, 10, keep=keep)

@@ -65,7 +65,8 @@ class App(OwnCode):
         periodic: Which instances of PERIOD queries run first, by name.
         reserve: Share of the time that continuous queries keep while PERIOD queries have work, too.
         levels: Who says how much of its windows a PERIOD query reads: ``predicted``, ``feedback``, or ``off``.
-        aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible.
+        aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible, or what lies
+            between (``balanced``).
         ahead: Whether levels leave time for the releases that come before the last deadline.
         admission: What happens to queries that do not fit, by what earlier runs have learned: PERIOD queries get lower
             levels and joins by ordered keys let tuples go (``degrade``), or they are refused (``refuse``).

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.engine.board import Board
-from freshet.engine.protocols import TrainSource
+from freshet.engine.protocols import Executor, TrainSource
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, Keep, State, Step, Train, Unit
 from freshet.model.scheduling.unit import components
@@ -31,6 +31,12 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
     return any(board.operators[number].running for number in above if number not in inside)
 
 
+def cut(board: Board, step: Step, executor: Executor) -> list[Step]:
+    """A step, cut into those that an executor should run apart."""
+    alone = by_themselves(board, step, executor.alone)
+    return [part for each in alone for part in by_way(board, each, executor.slow)]
+
+
 def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
     """A step, cut so that each query of ``alone`` runs by itself, after all that other queries need."""
     if not alone:
@@ -40,6 +46,20 @@ def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step
         needed = frozenset(board.queries[query].name for query in board.operators[number].queries)
         groups.setdefault(needed if needed.issubset(alone) else frozenset(), []).append(number)
     return [Step(tuple(nodes), step.rows) for nodes in groups.values() if nodes]
+
+
+def by_way(board: Board, step: Step, slow: Collection[int]) -> list[Step]:
+    """A step, cut in two if only some of its operators are slow, or connected with such: the others run first."""
+    waiting = [number for number in step.nodes if number in slow] if slow else []
+    if not waiting or len(waiting) == len(step.nodes):
+        return [step]
+    quick = dict.fromkeys(step.nodes)
+    while waiting:
+        if (number := waiting.pop()) in quick:
+            del quick[number]
+            waiting += (*board.operators[number].inputs, *board.operators[number].readers)
+    rest = [number for number in step.nodes if number not in quick]
+    return [Step(tuple(nodes), step.rows) for nodes in (quick, rest) if nodes]
 
 
 def next_train(board: Board, unit: Unit, rows: int) -> Step | None:

@@ -126,6 +126,10 @@ class Executor(Protocol):
     def alone(self) -> Collection[str]:
         """Queries that may end the run and must not be in a unit with others, so that the others' answers stand."""
 
+    @property
+    def slow(self) -> AbstractSet[int]:
+        """Operators that would keep the others of a unit from going a quicker way."""
+
     def install(
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:

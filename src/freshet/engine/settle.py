@@ -111,8 +111,8 @@ def missing_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Ite
     for chain, done in zip(result.unit.chains, result.chains, strict=True):
         if id(chain) in effect and chain.is_thinned:
             for edge, train in trains_of(board, chain):
-                if train.keep is not None and train.keep.thins and train.rows:
-                    yield _thinned(board, edge.edge, train, train.keep, done.entered[edge.edge.port])
+                if train.keep is not None and (keep := train.keep.read(done.share)).thins and train.rows:
+                    yield _thinned(board, edge.edge, train, keep, done.entered[edge.edge.port])
                 if train.keep is not None and train.keep.past:
                     yield from _past_mark(board, edge.edge, train, train.keep.past)
                 if train.keep is not None and train.keep.let_go:

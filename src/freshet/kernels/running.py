@@ -69,6 +69,7 @@ class Made:
         nanos: Nanoseconds that each of its nodes took.
         errors: Number of evaluation errors, which gave NULL.
         failure: Why it failed.
+        share: Share of what was to be kept that was read, if its time was over before.
     """
 
     place: int
@@ -78,6 +79,7 @@ class Made:
     nanos: tuple[int, ...]
     errors: int = 0
     failure: str | None = None
+    share: float = 1.0
 
 
 class Runner:
@@ -87,7 +89,7 @@ class Runner:
     """
 
     def __init__(self, chains: Sequence[Chain], setting: Setting) -> None:
-        self._chains, self._setting = chains, setting
+        self.chains, self._setting = chains, setting
         self._given: dict[int, pa.Table] = {}
         self._failures: dict[int, str] = {}
         self._wanted = Counter(each for chain in chains for each in chain.inputs if isinstance(each, int))
@@ -115,12 +117,12 @@ class Runner:
                 yield made
 
     def _failed(self, place: int, failure: str) -> Made:
-        nothing = (0,) * len(self._chains[place].nodes)
-        return Made(place, None, (0,) * len(self._chains[place].inputs), nothing, nothing, failure=failure)
+        nothing = (0,) * len(self.chains[place].nodes)
+        return Made(place, None, (0,) * len(self.chains[place].inputs), nothing, nothing, failure=failure)
 
     def _outcomes(self, places: Sequence[int]) -> Iterator[Made]:
         """The results of chains over one input, or of one chain over several inputs."""
-        chain = self._chains[places[0]]
+        chain = self.chains[places[0]]
         failures = [self._failures[each] for each in chain.inputs if isinstance(each, int) and each in self._failures]
         if failures:
             yield from (self._failed(place, failures[0]) for place in places)
@@ -151,8 +153,8 @@ class Runner:
 
     def _over(self, table: pa.Table, places: Sequence[int]) -> Iterator[Made]:
         # Sorted, whatever their order in the plan is: the same set must not be compiled again.
-        ordered = sorted(places, key=lambda place: self._chains[place].nodes)
-        operators = tuple(self._setting.operators(self._chains[place].nodes) for place in ordered)
+        ordered = sorted(places, key=lambda place: self.chains[place].nodes)
+        operators = tuple(self._setting.operators(self.chains[place].nodes) for place in ordered)
         try:
             box = self._setting.superbox(operators, table.schema)
         except Exception as error:  # to see whose fault it is, compile each by itself
@@ -195,16 +197,16 @@ class Runner:
         """Runs a chain that begins with a node of several inputs."""
         setting, ports = self._setting, tuple(table.num_rows for table in tables)
         entered = sum(ports)
-        first, *rest = setting.operators(self._chains[place].nodes)
+        first, *rest = setting.operators(self.chains[place].nodes)
         began, errors = perf_counter_ns(), 0
         if isinstance(first, Fold):
-            compiled = setting.fold(first, setting.inputs(self._chains[place].nodes[0]))
+            compiled = setting.fold(first, setting.inputs(self.chains[place].nodes[0]))
             memory = setting.memory(first.name, compiled)
             with allowance(entered + _remembered({first.name: memory}, {}), setting.rows_out):
                 table, errors = fold_ports(tables, memory)
                 check_rows(table.num_rows)
         else:
-            table = unite(tables, setting.behind(self._chains[place].nodes[0]))
+            table = unite(tables, setting.behind(self.chains[place].nodes[0]))
         nanos = (perf_counter_ns() - began,)
         if not rest:
             return Made(place, table, ports, (table.num_rows,), nanos, errors)

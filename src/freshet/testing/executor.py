@@ -6,7 +6,7 @@ Answers, states and files are those that workers on Spark would write. A unit ma
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
+from freshet.kernels.in_parts import run_in_parts, timing_of
 from freshet.kernels.keeping import kept_rows
 from freshet.kernels.kept_states import KeptStates
 from freshet.kernels.key_split import KeyedTrain, division
@@ -60,9 +61,11 @@ class InProcessExecutor:
         cost: Seconds that an operator is said to take for a tuple; None: what it really took.
         losses: Share of the units before which their worker has lost all that it kept of states.
         resplits: Share of the units before which states are divided anew, into parts by key.
+        stopwatch: Tells the time to instances that run in parts; None: none does.
     """
 
     alone: AbstractSet[str] = frozenset()
+    slow: AbstractSet[int] = frozenset()
 
     def __init__(
         self,
@@ -75,8 +78,9 @@ class InProcessExecutor:
         cost: float | None = None,
         losses: float = 0.1,
         resplits: float = 0.0,
+        stopwatch: Callable[[], float] | None = None,
     ) -> None:
-        self.folder, self.cost = folder, cost
+        self.folder, self.cost, self.stopwatch = folder, cost, stopwatch
         self._clock, self._faults = clock, faults or Faults()
         self.slots = slots
         self._random = random.Random(seed)
@@ -173,7 +177,7 @@ class InProcessExecutor:
     def why_failed(self, chain: Chain, errors: int) -> str | None:
         """Why the errors of a chain count as a failure; None if they do not."""
         strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
-        return f"{errors} evaluation errors" if strict else None
+        return f"{errors} evaluation error{'s' if errors > 1 else ''}" if strict else None
 
 
 class _OnlySpark:
@@ -258,7 +262,7 @@ class _TaskInProcess:
         places = {place: number for number, place in enumerate(chains)}
         runner = Runner([_renumbered(chain, places) for chain in chains.values()], self)
         with SegmentWriter(self._executor.folder, f"{self._unit.id}-{self._number}") as writer:
-            for made in runner.run():
+            for made in self._made(runner, len(chains) == len(self._unit.chains)):
                 place = list(chains)[made.place]
                 chain = self._unit.chains[place]
                 results[place] = result = self._result(chain, made)
@@ -272,6 +276,12 @@ class _TaskInProcess:
             file = writer.finish()
         self.states.keep({stream: (rows, file.name, position) for stream, rows, position, *_ in file.members})
         return {place: replace(each, dropped=self._of(each.chain, dropped)) for place, each in results.items()}, file
+
+    def _made(self, runner: Runner, whole: bool) -> Iterator[Made]:
+        timing, stopwatch = timing_of(runner.chains), self._executor.stopwatch
+        if timing is None or stopwatch is None or not whole:
+            return runner.run()
+        return run_in_parts(runner.chains, self, timing, stopwatch)
 
     def counts(self) -> KeptCounts:
         """What its worker had kept."""
@@ -300,9 +310,11 @@ class _TaskInProcess:
             for number, before, after, nanos in zip(chain.nodes, entered, made.passed, made.nanos, strict=True)
         )
         if failure is not None or made.table is None:
-            return ChainResult(chain, 0, runs, failure=failure, entered=ports)
+            return ChainResult(chain, 0, runs, failure=failure, entered=ports, share=made.share)
         arrivals = np.sort(with_one_arrival(made.table, chain.arrival).column(ARRIVAL).to_numpy()) / 1e6
-        return ChainResult(chain, made.table.num_rows, runs, arrivals, errors=made.errors, entered=ports)
+        return ChainResult(
+            chain, made.table.num_rows, runs, arrivals, errors=made.errors, entered=ports, share=made.share
+        )
 
 
 def _renumbered(chain: Chain, places: Mapping[int, int]) -> Chain:
@@ -354,5 +366,6 @@ def _together(results: Sequence[ChainResult]) -> ChainResult:
             failure=first.failure or each.failure,
             dropped=(*first.dropped, *each.dropped),
             entered=tuple(map(sum, zip(first.entered, each.entered, strict=True))),
+            share=first.share,
         )
     return first if first.failure is None else replace(first, rows_out=0, arrivals=())

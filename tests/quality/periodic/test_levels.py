@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from freshet.quality.periodic import (
     PredictedLevels,
     ReadyInstance,
     average_levels,
+    balanced_levels,
     fair_levels,
     pseudo_deadlines,
 )
@@ -67,6 +69,8 @@ def test_fair_or_average() -> None:
     demands = [LevelDemand("a", 5.0, linear(1.0)), LevelDemand("b", 5.0, linear(9.0))]
     assert fair_levels(demands) == pytest.approx({"a": 0.5, "b": 0.5}, abs=1e-4)
     assert average_levels(demands) == pytest.approx({"a": 1.0, "b": 4 / 9}, abs=1e-4)
+    # Losses by their cube: those of the last second are equal, (1 - a)^2 / 1 = (1 - b)^2 / 9, but for a piece of 1/48.
+    assert balanced_levels(demands) == pytest.approx({"a": 0.8214, "b": 0.4643}, abs=1 / 48)
 
 
 @pytest.mark.parametrize(("load", "level"), [(1.2, 0.910), (1.5, 0.796)])
@@ -129,6 +133,17 @@ def test_everybody_is_in_time_and_nobody_can_rise_alone(given_: list[tuple[float
 def test_the_average_is_at_least_that_of_fair_levels(given_: list[tuple[float, float]]) -> None:
     demands = [LevelDemand(str(i), due, linear(seconds)) for i, (seconds, due) in enumerate(given_)]
     assert sum(average_levels(demands).values()) >= sum(fair_levels(demands).values()) - 1e-3 * len(demands)
+
+
+@pytest.mark.parametrize("load", [1.2, 1.5])
+def test_balanced_levels_are_better_on_average_than_fair_ones_and_more_even_than_the_best_average(load: float) -> None:
+    demands = dealt(load, PRESETS)
+    fair, balanced, average = (
+        np.array(list(rule(demands).values())) for rule in (fair_levels, balanced_levels, average_levels)
+    )
+    assert fair.mean() + 0.01 < balanced.mean() < average.mean()
+    assert fair.std() < balanced.std() < 0.7 * average.std()
+    assert sum(demand.seconds(balanced[number]) for number, demand in enumerate(demands)) <= 1.0 + 1e-4
 
 
 def test_what_cannot_be_in_time_gives_way_to_the_others() -> None:

@@ -144,7 +144,10 @@ def _check_value(query: Query, value: str, schemas: Mapping[str, pa.Schema]) -> 
 
     found = False
     for stream in query.graph.streams:
-        over = value_over(value, schemas[stream])
+        try:
+            over = value_over(value, schemas[stream])
+        except SqlError as error:
+            raise UserError(f"{_VALUE}{error.problem}") from None
         if over is not None:
             found = True
             why = why_not([Project("value", (("value", over),))], schemas[stream])

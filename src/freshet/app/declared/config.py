@@ -280,7 +280,8 @@ class AppSection(Section):
     """Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned: "predicted",
     "feedback" or "off"."""
     aim: LevelAim = "fair"
-    """Whether levels make the worst answer or the average as good as possible: "fair" or "average"."""
+    """Whether levels make the worst answer or the average as good as possible, or what lies between: "fair", "average"
+    or "balanced"."""
     ahead: bool = False
     """Whether levels leave time for releases that come before the last deadline."""
     admission: WhenFull = "degrade"

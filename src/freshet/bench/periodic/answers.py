@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from freshet.bench.periodic.table2 import Table2
+from freshet.bench.periodic.table2 import TYPES, Table2
 from freshet.kernels.keeping import kept_mask
 from freshet.log import Log, LogReader
 from freshet.model import ARRIVAL, Instance, Keep, Train
@@ -34,6 +35,33 @@ class AnswersChecked(NamedTuple):
         return AnswersChecked(*(one + another for one, another in zip(self, other, strict=True)))
 
 
+class _Tuples(NamedTuple):
+    """Tuples of a stream, column by column; types by their place in :data:`TYPES`."""
+
+    ids: Any
+    values: Any
+    types: Any
+
+    @classmethod
+    def of(cls, table: pa.Table) -> _Tuples:
+        """All rows of a table."""
+        types = pc.index_in(table["type"], pa.array(TYPES)).to_numpy()
+        return cls(table["id"].to_numpy(), table["value"].to_numpy(), types)
+
+    def part(self, first: int, end: int) -> _Tuples:
+        """Those of a range."""
+        return _Tuples(*(column[first:end] for column in self))
+
+    def kept(self, mask: Any) -> _Tuples:
+        """Those that a mask keeps."""
+        return _Tuples(*(column[mask] for column in self))
+
+    @property
+    def keys(self) -> Any:
+        """What they are joined by."""
+        return self.ids.astype(np.int64) * len(TYPES) + self.types
+
+
 class AnswerCheck:
     """Compares answers with what a batch gives over log minus ledger.
 
@@ -47,8 +75,11 @@ class AnswerCheck:
 
     def __init__(self, log: Log | LogReader, bed: Table2) -> None:
         self._log, self._known = log, bed.known["id"].to_numpy()
-        self._streams = {name: log.read(name, 0, log.end(name)) for name in bed.names}
-        self._arrivals = {name: table[ARRIVAL].to_numpy() for name, table in self._streams.items()}
+        self._arrivals: dict[str, Any] = {}
+        self._streams: dict[str, _Tuples] = {}
+        for name in bed.names:
+            table = log.read(name, 0, log.end(name))
+            self._arrivals[name], self._streams[name] = table[ARRIVAL].to_numpy(), _Tuples.of(table)
         self._after = dict(zip(bed.names, (*bed.names[1:], bed.names[0]), strict=True))
         self._outputs = {name: log.read(name, 0, log.end(name)) if log.end(name) else None for name in bed.texts}
         self._ledger = {(each.edge, each.ratio) for each in log.ledger() if each.kind == "thinned"}
@@ -61,9 +92,9 @@ class AnswerCheck:
 
     def is_right(self, one: Instance) -> bool:
         """Whether an answer is the batch answer over what the instance kept of its windows."""
-        if any((edge, ratio) not in self._ledger for edge, ratio in one.kept.items()):
-            return False
         kind, _, stream = one.query.partition("_")
+        if not all(self._is_told(one, each, _RANGE[kind]) for each in self._streams_of(kind, stream)):
+            return False
         output = self._outputs[one.query]
         given = output.slice(one.first, one.rows) if output is not None else None
         windows = [self._window(one, each, _RANGE[kind]) for each in self._streams_of(kind, stream)]
@@ -72,18 +103,24 @@ class AnswerCheck:
     def _streams_of(self, kind: str, stream: str) -> list[str]:
         return [stream, self._after[stream]] if kind == "pairs" else [stream]
 
-    def _window(self, one: Instance, stream: str, size: int) -> pa.Table:
-        arrivals = self._arrivals[stream]
-        first, end = np.searchsorted(arrivals, [one.release - size, one.release])
+    def _is_told(self, one: Instance, stream: str, size: int) -> bool:
+        """Whether the ledger has what was left out of a window; of an empty one nothing is."""
+        first, end, edge = *self._range(one, stream, size), self._edge(one, stream)
+        return first == end or edge not in one.kept or (edge, one.kept[edge]) in self._ledger
+
+    def _range(self, one: Instance, stream: str, size: int) -> tuple[int, int]:
+        first, end = np.searchsorted(self._arrivals[stream], [one.release - size, one.release])
+        return int(first), int(end)
+
+    def _window(self, one: Instance, stream: str, size: int) -> _Tuples:
+        first, end = self._range(one, stream, size)
         edge = self._edge(one, stream)
         if edge in one.ends and one.ends[edge] != end:
-            return self._streams[stream].slice(0, 0)  # it saw another end: the answer will differ
-        ratio = one.kept.get(edge)
-        window = self._streams[stream].slice(first, end - first)
+            return self._streams[stream].part(0, 0)  # it saw another end: the answer will differ
+        ratio, window = one.kept.get(edge), self._streams[stream].part(first, end)
         if ratio is None:
             return window
-        kept = kept_mask(Train(stream, int(first), int(end), keep=Keep(ratio, edge)))
-        return window.filter(pa.array(kept))
+        return window.kept(kept_mask(Train(stream, first, end, keep=Keep(ratio, edge))))
 
     def _edge(self, one: Instance, stream: str) -> str:
         """The name of the cursor over a stream: of a join, the edges are in the order of its streams."""
@@ -93,35 +130,28 @@ class AnswerCheck:
         return edges[0] if one.query.endswith(stream) else edges[1]
 
 
-def _pairs(windows: Sequence[pa.Table], known: Any) -> Any:
+def _pairs(windows: Sequence[_Tuples], known: Any) -> Any:
     """All pairs (x, y), as sorted complex numbers: the values of tuples are all different."""
-    (one, left), (other, right) = ((_keys(each), each["value"].to_numpy()) for each in windows)
-    order = np.argsort(other, kind="stable")
-    low, high = (np.searchsorted(other[order], one, side) for side in ("left", "right"))
+    left, right = windows
+    one, other = left.keys, right.keys
+    order = np.argsort(other)
+    ordered = other[order]
+    low, high = (np.searchsorted(ordered, one, side) for side in ("left", "right"))
     counts = high - low
     first = np.repeat(np.arange(len(one)), counts)
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
-    return np.sort(left[first] + 1j * right[order][place])
+    return np.sort(left.values[first] + 1j * right.values[order][place])
 
 
-def _keys(table: pa.Table) -> Any:
-    types = table["type"].combine_chunks().dictionary_encode() if table.num_rows else None
-    if types is None:
-        return np.empty(0, np.int64)
-    types = types.chunk(0) if isinstance(types, pa.ChunkedArray) else types
-    codes = np.array([int(name.as_py().rpartition("-")[2]) for name in types.dictionary])[types.indices.to_numpy()]
-    return table["id"].to_numpy().astype(np.int64) * 100 + codes
-
-
-def _same_pairs(given: pa.Table, windows: Sequence[pa.Table], known: Any) -> bool:
+def _same_pairs(given: pa.Table, windows: Sequence[_Tuples], known: Any) -> bool:
     return np.array_equal(np.sort(given["x"].to_numpy() + 1j * given["y"].to_numpy()), _pairs(windows, known))
 
 
-def _values(windows: Sequence[pa.Table], known: Any) -> Any:
-    return windows[0]["value"].to_numpy()[np.isin(windows[0]["id"].to_numpy(), known)]
+def _values(windows: Sequence[_Tuples], known: Any) -> Any:
+    return windows[0].values[np.isin(windows[0].ids, known)]
 
 
-def _same_statistics(given: pa.Table, windows: Sequence[pa.Table], known: Any) -> bool:
+def _same_statistics(given: pa.Table, windows: Sequence[_Tuples], known: Any) -> bool:
     values, row = _values(windows, known), given.to_pylist()[0]
     if not len(values):
         return False
@@ -129,18 +159,19 @@ def _same_statistics(given: pa.Table, windows: Sequence[pa.Table], known: Any) -
     return exact and given.num_rows == 1 and bool(abs(row["mean"] - values.mean()) <= _NEAR)
 
 
-def _same_counts(given: pa.Table, windows: Sequence[pa.Table], known: Any) -> bool:
-    values, counts = np.unique(windows[0]["type"].to_numpy(zero_copy_only=False).astype(str), return_counts=True)
+def _same_counts(given: pa.Table, windows: Sequence[_Tuples], known: Any) -> bool:
+    counts = np.bincount(windows[0].types, minlength=len(TYPES)).tolist()
     rows = {row["type"]: row["n"] for row in given.to_pylist()}
-    return rows == dict(zip(values.tolist(), counts.tolist(), strict=True)) and len(rows) == given.num_rows
+    expected = {name: count for name, count in zip(TYPES, counts, strict=True) if count}
+    return rows == expected and len(rows) == given.num_rows
 
 
-_COMPARED: Final[dict[str, Callable[[pa.Table, Sequence[pa.Table], Any], bool]]] = {
+_COMPARED: Final[dict[str, Callable[[pa.Table, Sequence[_Tuples], Any], bool]]] = {
     "pairs": _same_pairs, "known": _same_statistics, "types": _same_counts,
 }  # fmt: skip
-_ROWS: Final[dict[str, Callable[[Sequence[pa.Table], Any], int]]] = {
+_ROWS: Final[dict[str, Callable[[Sequence[_Tuples], Any], int]]] = {
     "pairs": lambda windows, known: len(_pairs(windows, known)),
     "known": lambda windows, known: len(_values(windows, known)),
-    "types": lambda windows, known: windows[0].num_rows,
+    "types": lambda windows, known: len(windows[0].values),
 }
 """Number of rows that a batch has, or of tuples that they are made of: an answer without rows needs none."""

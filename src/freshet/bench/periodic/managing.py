@@ -155,7 +155,7 @@ def conditions_of(bench: ManagingBench, gains: Gains, searched: Mapping[str, flo
         "arrivals": f"{CHUNKS} times per second and stream, Poisson numbers; the same for all sides of a repetition",
         "tables": "dealt by seeds 0-9, anew at each common release, the same for all sides; 5 repetitions of 8 s have "
         "each seed twice",
-        "sides": "dynamic: levels by prediction with the highest average, samples where they tell most; fair: the same "
+        "sides": "dynamic: balanced levels by prediction, samples where they tell most; fair: the same "
         "with the highest common level; fixed: as dynamic with samples of 1/10; "
         "feedback: a PI controller on the miss ratio; best effort reads everything; shortest-first: best effort that "
         "breaks ties by the expected time. A new engine in each repetition; controllers and margins go on",

@@ -20,8 +20,9 @@ from freshet.reproduce.rtstream.runs import RecordedRule
 
 QualitySide = Literal["dynamic", "fair", "fixed", "feedback", "best-effort", "shortest-first"]
 SIDES: Final[tuple[QualitySide, ...]] = ("dynamic", "fair", "fixed", "feedback", "best-effort", "shortest-first")
-"""What is measured is the mean quality, so ``dynamic`` and ``fixed`` take levels with the highest average; ``fair`` is
-``dynamic`` with the highest common level. ``shortest-first`` is best effort that breaks ties by the expected time."""
+"""What is measured is the mean quality and its deviation, so ``dynamic`` and ``fixed`` take balanced levels; ``fair``
+is ``dynamic`` with the highest common level. ``shortest-first`` is best effort that breaks ties by the expected time.
+"""
 GRID: Final = tuple(Gains(integral, change) for integral in (0.1, 0.3, 1.0) for change in (0.0, 0.5))
 """Gains among which those of feedback are searched."""
 _SAMPLING: Final[dict[QualitySide, Sampling]] = {"dynamic": "dynamic", "fair": "dynamic", "fixed": "fixed"}
@@ -34,7 +35,7 @@ def rule_of(side: QualitySide, gains: Gains) -> RecordedRule:
     ('feedback', 'predicted')
     """
     if side in _SAMPLING:
-        return RecordedRule(PredictedLevels("fair" if side == "fair" else "average"))
+        return RecordedRule(PredictedLevels("fair" if side == "fair" else "balanced"))
     return RecordedRule(FeedbackLevels(FeedbackController(gains)) if side == "feedback" else BestEffort())
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from freshet.engine.binding import shape_of
 from freshet.engine.board import Board
+from freshet.engine.periodic.as_read import as_read
 from freshet.engine.periodic.held_windows import HeldWindows
 from freshet.engine.periodic.kept_panes import KeptPane, KeptPanes
 from freshet.engine.protocols import QueueLog
@@ -35,6 +36,7 @@ from freshet.model import (
     releases_between,
     state_stream,
 )
+from freshet.model.operators.last import Last
 from freshet.model.promises.promise import Missed
 from freshet.model.scheduling.instance import NO_TIME
 from freshet.model.schema import WEIGHT
@@ -68,6 +70,8 @@ class PeriodicQuery:
     """Its longest window of time; 0: all its windows count rows."""
     weighed: bool = False
     """Whether it asks for estimates of what all tuples would have given."""
+    in_parts: bool = False
+    """Whether its instances may run in parts, which take tuples in another order."""
 
     @property
     def period(self) -> int:
@@ -111,6 +115,8 @@ class Releases:
         query = PeriodicQuery(state, self._board.numbers[state.name], edges, now if last is None else last, held)
         operators = [self._board.operators[number].node.operator for number in state.operators]
         query.weighed = any(WEIGHT in repr(operator) for operator in operators)
+        # A weight is the inverse of the share that is kept, and the last tuples are known by their order.
+        query.in_parts = not query.weighed and not any(isinstance(operator, Last) for operator in operators)
         self.queries[state.name] = query
         self._recall_panes(query)
         if last is None:
@@ -227,11 +233,13 @@ class Releases:
 
     def bind(self, action: RunInstances, unit: str) -> Unit | None:
         """The unit of some instances; those that cannot run now are left out. None: none can."""
-        runs = {}
+        runs: dict[int, WaitingInstance] = {}
+        together = len(action.runs) > 1
         for run in action.runs:
             instance = self.find(run.key)
             if instance is not None and instance.may_run and instance.query not in runs:
-                instance.run = self._checked(run, instance)
+                # The clock of a part says nothing if others run in the same unit.
+                instance.run = self._checked(replace(run, timing=None) if together else run, instance)
                 runs[instance.query] = instance
         nodes = tuple(number for query in runs for number in self._board.queries[query].operators)
         shape = shape_of(self._board, nodes, windows=True)
@@ -261,11 +269,13 @@ class Releases:
     def _train(self, edge: EdgeState, instance: WaitingInstance) -> Train:
         seen = next(each for each in instance.inputs if each.reader == edge.edge.reader)
         train = self._log.train(seen.stream, seen.first, seen.end)
-        ratio = dict(instance.run.kept if instance.run else ()).get(seen.reader, 1.0)
-        if ratio >= 1.0 or instance.run is None:
+        query, run = self.queries[instance.record.query], instance.run
+        ratio = dict(run.kept if run else ()).get(seen.reader, 1.0)
+        timing = run.timing if run and query.in_parts else None
+        if run is None or (ratio >= 1.0 and timing is None):
             return train
-        weighed = self.queries[instance.record.query].weighed
-        return replace(train, keep=Keep(ratio, seen.reader, reason=instance.run.reason, weighed=weighed))
+        keep = Keep(ratio, seen.reader, reason=run.reason, weighed=query.weighed, timing=timing)
+        return replace(train, keep=keep)
 
     def _states(self, chains: Sequence[Chain]) -> tuple[State, ...]:
         rows = max([train.rows for chain in chains for train in chain.trains], default=0)
@@ -291,6 +301,8 @@ class Releases:
         if not instances:
             return commit
         for each in instances:
+            state = self._board.queries[each.query]
+            each.run = as_read(each, result, state.operators, state.promises.quality)
             each.moves = tuple((edge, at) for edge, at in self._moves(each) if at > edge.cursor)
         moves = tuple(
             (edge.edge.reader, edge.edge.stream, edge.cursor, at) for each in instances for edge, at in each.moves

@@ -7,8 +7,8 @@ offset and its columns alone: whoever reads the ledger can drop the same tuples 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, NamedTuple
 
 from freshet.model.errors import UserError
 
@@ -21,6 +21,18 @@ MissingKind = Literal["thinned", "skipped", "late", "past-mark", "let-go", "lost
 - ``late``: behind the lateness of their stream; ``past-mark``: behind the mark of an ordered key.
 - ``let-go``: a join had no memory for them; ``lost``: retention dropped them before their reader came.
 """
+
+
+class Timing(NamedTuple):
+    """Seconds for an instance, without the overhead of its step.
+
+    Args:
+        expected: That it is expected to take.
+        may: That it may take at most: where it is too slow, it ends with a part of what it was to keep.
+    """
+
+    expected: float
+    may: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,7 @@ class Keep:
         past: Offsets of tuples that are not kept because they are past the key mark of the stream; the log has them.
         let_go: Offsets of tuples that are not kept because a join has no memory for them; the log has them, too.
         weighed: Whether kept tuples get the hidden column of weights; it decides nothing either.
+        timing: How long it may take to read what is kept; None: nobody minds. What was not read is told by the result.
 
     >>> keep = Keep(0.5, "q.filter_1", "amount", 12.5, 0.25)
     >>> keep.rule
@@ -59,6 +72,7 @@ class Keep:
     past: tuple[int, ...] = ()
     let_go: tuple[int, ...] = ()
     weighed: bool = field(default=False, compare=False)
+    timing: Timing | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         check_ratio(self.ratio)
@@ -67,6 +81,14 @@ class Keep:
     def thins(self) -> bool:
         """Whether it leaves out more than what is past the mark or let go."""
         return self.ratio < 1.0 or self.bound is not None
+
+    def read(self, share: float) -> Keep:
+        """The same where only a share of what was to be kept was read.
+
+        >>> Keep(0.5, "q.filter_1").read(0.5).ratio
+        0.25
+        """
+        return self if share >= 1.0 else replace(self, ratio=self.ratio * share)
 
     @property
     def rule(self) -> str:

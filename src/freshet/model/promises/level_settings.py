@@ -14,8 +14,9 @@ LevelMode = Literal["predicted", "feedback", "off"]
 - ``feedback``: the deadlines that were missed lately, to compare.
 - ``off``: instances read everything.
 """
-LevelAim = Literal["fair", "average"]
-"""What is made as good as possible: the worst answer, then the next one (RT Fig. 7), or the average (RT §4.4)."""
+LevelAim = Literal["fair", "balanced", "average"]
+"""What is made as good as possible: the worst answer, then the next one (RT Fig. 7), or the average (RT §4.4). Between
+them lies ``balanced``: the losses of level count by their cube."""
 
 WhenFull = Literal["degrade", "refuse"]
 """What happens to periodic queries that cannot all be in time: their levels fall, or they are refused."""
@@ -33,7 +34,7 @@ class LevelSettings:
 
     >>> LevelSettings.checked("predicted", "mean")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: aim must be "fair" or "average", not 'mean'
+    freshet.model.errors.UserError: aim must be "fair" or "balanced" or "average", not 'mean'
     """
 
     mode: LevelMode = "predicted"

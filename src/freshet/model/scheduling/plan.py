@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshet.model.promises.keep import Timing
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -49,12 +51,14 @@ class InstanceRun:
         kept: Share of the tuples to keep, by the name of the edge's cursor; other edges keep everything.
         quality: What the answer is worth at these shares.
         reason: Why tuples are left out, in words: the ledger keeps it.
+        timing: How long it may take; None: nobody minds. Where it is too slow, it keeps less.
     """
 
     key: tuple[str, int]
     kept: tuple[tuple[str, float], ...] = ()
     quality: float = 1.0
     reason: str = "level"
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True, slots=True)

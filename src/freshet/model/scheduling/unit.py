@@ -149,6 +149,7 @@ class ChainResult:
     ``failure`` is set if the chain raised: its part of the unit is not committed.
     ``dropped`` says how many rows go from the low end of the state streams of its folds.
     ``entered`` is set where it has several ports, or some of its tuples were not kept: how many came in at each port.
+    ``share`` is below 1 if the time of an instance was over before all was read that was to be kept.
     """
 
     chain: Chain
@@ -160,6 +161,7 @@ class ChainResult:
     failure: str | None = None
     dropped: tuple[tuple[str, int], ...] = ()
     entered: tuple[int, ...] = ()
+    share: float = 1.0
 
 
 class KeptCounts(NamedTuple):

@@ -115,4 +115,4 @@ def _weighed(view: View, instance: InstanceView) -> Candidate:
 def _run(instance: InstanceView, level: InstanceLevel | None) -> InstanceRun:
     if level is None:
         return InstanceRun(instance.key)
-    return InstanceRun(instance.key, tuple(level.kept.items()), level.quality)
+    return InstanceRun(instance.key, tuple(level.kept.items()), level.quality, timing=level.timing)

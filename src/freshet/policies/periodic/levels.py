@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from freshet.model import InstanceView, View
+from freshet.model.promises.keep import Timing
 from freshet.policies.outcome import InstanceOutcome
 
 
@@ -18,11 +19,13 @@ class InstanceLevel:
         kept: Share of the tuples, by the name of the edge's cursor; other edges keep everything.
         quality: What its answer is worth then.
         seconds: How long it is expected to take.
+        timing: How long its operators are expected to take, and may take; None: nobody minds.
     """
 
     kept: Mapping[str, float] = field(default_factory=dict)
     quality: float = 1.0
     seconds: float = 0.0
+    timing: Timing | None = None
 
 
 class LevelManager(Protocol):

@@ -11,7 +11,13 @@ from freshet.quality.periodic.feasible import Fit, PeriodicLoad, fit
 from freshet.quality.periodic.feedback import FeedbackController, FeedbackLevels, Gains
 from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter
 from freshet.quality.periodic.level_rule import BestEffort, LevelRule, PlannedLevel, ReadyInstance, uniform
-from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines
+from freshet.quality.periodic.levels import (
+    LevelDemand,
+    average_levels,
+    balanced_levels,
+    fair_levels,
+    pseudo_deadlines,
+)
 from freshet.quality.periodic.managed import InstanceSampler, ManagedLevels, Sampled
 from freshet.quality.periodic.operator_cost import OperatorCost
 from freshet.quality.periodic.plan_time import PlanStep, PlanTime
@@ -54,6 +60,7 @@ __all__ = [
     "answer_quality",
     "average_levels",
     "avg_estimate",
+    "balanced_levels",
     "count_estimate",
     "create_levels",
     "dynamic_sizes",

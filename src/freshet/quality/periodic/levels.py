@@ -12,6 +12,8 @@ from freshet.quality.hull import lower_hull
 
 _EXACT: Final = 1e-5
 _PIECES: Final = 48
+BALANCED: Final = 3.0
+"""Power by which losses of level count where levels are balanced."""
 _ROOM: Final = 1e-9
 """Seconds by which rounding may exceed a deadline."""
 
@@ -117,21 +119,29 @@ def _tightest(demands: Sequence[LevelDemand], level: float, taken: float) -> int
     return held
 
 
-def average_levels(demands: Sequence[LevelDemand]) -> dict[str, float]:
+def average_levels(demands: Sequence[LevelDemand], power: float = 1.0) -> dict[str, float]:
     """The levels with the highest average: what costs much for what it is worth gives way first (RT §4.4).
 
     By each deadline in order, the seconds that are too many are taken from those that are due, the cheapest loss of
     level per second first. Where a level falls faster at first than later, as that of a strict table does, its pieces
     go as one (see :func:`~freshet.quality.hull.lower_hull`).
 
+    Args:
+        demands: The instances.
+        power: Losses of level count by this power of theirs. Above 1, small losses of many come before large ones of
+            few; the higher it is, the nearer levels come to those of :func:`fair_levels`.
+
     >>> linear = lambda seconds: lambda level: seconds * level
     >>> found = average_levels([LevelDemand("a", 5.0, linear(1.0)), LevelDemand("b", 5.0, linear(9.0))])
     >>> {key: round(level, 4) for key, level in found.items()}
     {'a': 1.0, 'b': 0.4444}
+    >>> found = average_levels([LevelDemand("a", 5.0, linear(1.0)), LevelDemand("b", 5.0, linear(9.0))], power=3.0)
+    >>> {key: round(level, 1) for key, level in found.items()}
+    {'a': 0.8, 'b': 0.5}
     """
     ordered = possible(demands)
     pieces = sorted(
-        (loss, number, seconds) for number, demand in enumerate(ordered) for loss, seconds in _pieces(demand)
+        (loss, number, seconds) for number, demand in enumerate(ordered) for loss, seconds in _pieces(demand, power)
     )
     freed, taken = [0.0] * len(ordered), 0.0
     for number, demand in enumerate(ordered):
@@ -149,11 +159,25 @@ def average_levels(demands: Sequence[LevelDemand]) -> dict[str, float]:
     return {demand.key: levels.get(demand.key, 0.0) for demand in demands}
 
 
-def _pieces(demand: LevelDemand) -> list[tuple[float, float]]:
+def balanced_levels(demands: Sequence[LevelDemand]) -> dict[str, float]:
+    """Levels between fair ones and those with the highest average: losses count by their cube.
+
+    Fair levels are low for all as soon as one instance is dear at any level; those with the highest average leave a few
+    instances hardly anything. Here the average is nearly as high as it can be, and levels differ little.
+
+    >>> linear = lambda seconds: lambda level: seconds * level
+    >>> found = balanced_levels([LevelDemand("a", 5.0, linear(1.0)), LevelDemand("b", 5.0, linear(9.0))])
+    >>> {key: round(level, 1) for key, level in found.items()}
+    {'a': 0.8, 'b': 0.5}
+    """
+    return average_levels(demands, BALANCED)
+
+
+def _pieces(demand: LevelDemand, power: float) -> list[tuple[float, float]]:
     """What each part of an instance's time is worth: the level lost per second freed, and the seconds."""
     most = demand.seconds(1.0)
     levels = [demand.least + (1.0 - demand.least) * place / _PIECES for place in range(_PIECES, -1, -1)]
-    points = [(most - demand.seconds(level), demand.weight * (1.0 - level)) for level in levels]
+    points = [(most - demand.seconds(level), demand.weight * (1.0 - level) ** power) for level in levels]
     return lower_hull(points)
 
 

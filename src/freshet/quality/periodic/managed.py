@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from freshet.model import Instance, InstanceView, View
+from freshet.model.promises.keep import Timing
 from freshet.model.promises.quality_table import QualityTable
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
@@ -17,6 +18,7 @@ from freshet.quality.periodic.level_rule import LEAST, LevelRule, PlannedLevel, 
 from freshet.quality.periodic.plan_time import PlanTime
 from freshet.quality.periodic.profiled import planned_operators, profiled_runs
 from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
+from freshet.quality.periodic.refinement import latest_end
 from freshet.quality.periodic.sample_sizes import BUDGET, Sampling, dynamic_sizes, fixed_sizes
 from freshet.quality.smoothing import Smoothed
 from freshet.quality.snapshots import PeriodicSnapshot
@@ -188,7 +190,7 @@ class ManagedLevels:
             finished=finished,
             quality=record.quality if in_time else 0.0,
             level=given.level,
-            predicted=managed.predicted,
+            predicted=self._predicted(managed, record),
             took=outcome.seconds / outcome.together,
             waited=max(0.0, (record.started if record.started >= 0 else record.finished) - record.release) / 1e6,
             sampling=managed.sampling,
@@ -197,6 +199,15 @@ class ManagedLevels:
             blocked_by=self._blocked(record),
             selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
         )
+
+    def _predicted(self, managed: _Managed, record: Instance) -> float | None:
+        """Seconds that an instance was expected to take for what it has read."""
+        ready, planned = managed.ready, managed.given.kept
+        if managed.predicted is None or ready is None or not record.kept or managed.given.level <= 0.0:
+            return managed.predicted
+        if all(record.kept[reader] >= planned.get(reader, 1.0) for reader in record.kept):
+            return managed.predicted
+        return ready.plan.seconds(ready.rows, record.kept)  # its time was over before
 
     def _blocked(self, record: Instance) -> dict[str, float]:
         """Seconds for which each other query ran while an instance waited; nothing if it was in time."""
@@ -244,7 +255,19 @@ class ManagedLevels:
         each, given = self._ready(view, managed), managed.given
         kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
         shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in instance.inputs}
-        return InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
+        quality, timing = answer_quality(each.table, shares), self._timing(view, each, given)
+        return InstanceLevel(kept, quality, given.seconds or 0.0, timing)
+
+    def _timing(self, view: View, instance: ReadyInstance, given: PlannedLevel) -> Timing | None:
+        """How long an instance may take that is about to run; None: no part of it can be left out, or help."""
+        if not self.rule.predicts or given.seconds is None or given.level <= 0.0 or not instance.thin:
+            return None
+        waiting = [each for each in view.instances if not (each.running or each.back)]
+        behind = [managed for managed in map(self._managed, waiting) if managed.name != instance.key]
+        others = [(each.instance.deadline - self._settling.value, each.given.seconds or 0.0) for each in behind]
+        overhead = instance.plan.overhead
+        found = Timing(given.seconds - overhead, latest_end(instance.due, others) - self._now(view) - overhead)
+        return found if min(found) > 0.0 else None
 
     def _managed(self, instance: InstanceView) -> _Managed:
         """What is known of an instance; nothing, if it was released before a restart."""

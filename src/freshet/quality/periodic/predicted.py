@@ -11,7 +11,14 @@ from typing import Final
 from freshet.model.promises.level_settings import LevelAim
 from freshet.quality.periodic.instance_meter import InstanceFigures
 from freshet.quality.periodic.level_rule import LevelRule, PlannedLevel, ReadyInstance
-from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines
+from freshet.quality.periodic.levels import (
+    BALANCED,
+    LevelDemand,
+    average_levels,
+    balanced_levels,
+    fair_levels,
+    pseudo_deadlines,
+)
 from freshet.quality.periodic.refinement import largest_ratio
 
 _RECENT: Final = 50
@@ -28,7 +35,8 @@ _RANGE: Final = (-0.5, 1.0)
 """Margins are between these."""
 _FREE: Final = 0.5
 """Share of the time until a deadline that is kept free, at most."""
-_AIMS: Final = {"fair": fair_levels, "average": average_levels}
+_AIMS: Final = {"fair": fair_levels, "average": average_levels, "balanced": balanced_levels}
+_POWERS: Final[Mapping[LevelAim, float]] = {"average": 1.0, "balanced": BALANCED}
 
 
 class PredictedLevels(LevelRule):
@@ -37,7 +45,7 @@ class PredictedLevels(LevelRule):
     Instances run by their deadlines. One that has begun goes first, since a step is not interrupted.
 
     Args:
-        aim: Whether the worst answer or the average is made as good as possible.
+        aim: Whether the worst answer or the average is made as good as possible, or what lies between.
 
     Predicted times are stretched by a margin: by how much longer recent instances took than predicted, all together.
     Before each deadline some time is kept free: three standard deviations of what instances take beyond that. It is the
@@ -115,14 +123,17 @@ class PredictedLevels(LevelRule):
                 [self._demand(each, dues[each.key], workers, times) for each in order] for times in (least, _MUCH)
             )
             if _fit(little, before):
+                if not _fit(much, before):
+                    return before  # to look for higher ones takes as long as to run a small instance
                 higher = self._levels(much)
                 return higher if self._rises(before, higher) else before
         return self._levels([self._demand(each, dues[each.key], workers) for each in order])
 
     def _rises(self, before: Mapping[str, float], after: Mapping[str, float]) -> bool:
         """Whether new levels are worth a change."""
-        if self._aim == "average":
-            return sum(after.values()) > sum(before[key] for key in after)
+        if (power := _POWERS.get(self._aim)) is not None:
+            losses = ((1.0 - level) ** power - (1.0 - before[key]) ** power for key, level in after.items())
+            return math.fsum(losses) < 0.0
         return any(level > before[key] for key, level in after.items())
 
     def _demand(self, instance: ReadyInstance, due: float, workers: int, times: float = 1.0) -> LevelDemand:

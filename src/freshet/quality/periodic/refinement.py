@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final
 
 _EXACT: Final = 1e-6
+_MADE_UP: Final = 0.5
+"""Share of its time that an instance can give up for those before it."""
 
 
 def largest_ratio(seconds: Callable[[float], float], available: float) -> float:
@@ -34,3 +37,23 @@ def largest_ratio(seconds: Callable[[float], float], available: float) -> float:
         middle = (low + high) / 2.0
         low, high = (middle, high) if seconds(middle) <= available else (low, middle)
     return low
+
+
+def latest_end(due: float, others: Sequence[tuple[float, float]]) -> float:
+    """When an instance must have ended, so that those that wait behind it need not give up more than half of their
+    time.
+
+    RT §4.4 has each instance make up for its own error, by its pseudo-deadline. But those behind it can do so at less
+    of a loss: levels are set anew for all of them when it has ended. Only the last ones before a deadline have nobody
+    behind them.
+
+    Args:
+        due: When its own answer is due.
+        others: When the answers of the others are due, and for how many seconds they are to run.
+
+    >>> latest_end(7.0, [(7.0, 2.0), (7.0, 3.0)]), latest_end(7.0, []), latest_end(7.0, [(9.0, 6.0), (9.5, 2.0)])
+    (4.5, 7.0, 5.5)
+    """
+    behind = sorted((max(due, other), seconds) for other, seconds in others)
+    taken = accumulate(seconds for _, seconds in behind)
+    return min([due, *(other - _MADE_UP * sum_ for (other, _), sum_ in zip(behind, taken, strict=True))])

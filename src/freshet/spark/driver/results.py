@@ -86,7 +86,7 @@ def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = Fals
     if failure is not None:
         return ChainResult(chain, 0, tuple(runs), errors=errors, failure=failure)
     arrivals = tuple([each / 1e6 for each in report.arrivals])
-    return ChainResult(chain, rows, tuple(runs), arrivals, errors=errors, entered=report.entered)
+    return ChainResult(chain, rows, tuple(runs), arrivals, errors=errors, entered=report.entered, share=report.share)
 
 
 def on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from freshet.log.segments.sums import Checks
 from freshet.model import Chain, Input, Keep, Segment, State, Train
+from freshet.model.promises.keep import Timing
 from freshet.spark.driver.files import forget, write_once
 
 if TYPE_CHECKING:
@@ -184,5 +185,5 @@ def train_of(train: list[Any]) -> Train:
     kept = None
     if keep:
         fields: list[Any] = [tuple(each) if isinstance(each, list) else each for each in keep[0]]
-        kept = Keep(*fields)
+        kept = replace(Keep(*fields[:-1]), timing=Timing(*fields[-1]) if fields[-1] else None)
     return Train(stream, first, end, tuple(Segment(*segment) for segment in segments), kept)

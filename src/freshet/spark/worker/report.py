@@ -36,7 +36,8 @@ class ChainReport(NamedTuple):
 
     ``member`` is its output in the task's file. ``passed`` has the rows that came out of each operator, ``nanos`` the
     time spent in each. ``arrivals`` are arrival times of the output at evenly spaced ranks. ``entered`` has the rows
-    that came in at each port, if not all tuples of its trains were kept.
+    that came in at each port, if not all tuples of its trains were kept. ``share`` is how much of what was to be kept
+    was read, if the time of an instance was over before.
     """
 
     chain: int
@@ -47,6 +48,7 @@ class ChainReport(NamedTuple):
     errors: int = 0
     failure: str | None = None
     entered: tuple[int, ...] = ()
+    share: float = 1.0
 
     @classmethod
     def together(cls, reports: Sequence[ChainReport], operators: int) -> ChainReport:
@@ -198,10 +200,11 @@ def report_of(content: Any) -> TaskReport:
 
 
 def _chain(
-    chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, errors: int, failure: str | None, entered: Any
+    chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, errors: int, failure: str | None, *rest: Any
 ) -> ChainReport:
     whole = member and tuple(member), tuple(passed), tuple(nanos), tuple(arrivals)
-    return ChainReport(chain, *whole, errors, failure, tuple(entered))
+    entered, share = rest
+    return ChainReport(chain, *whole, errors, failure, tuple(entered), share)
 
 
 def _state(chain: int, stream: str, dropped: int, member: Any) -> StateReport:

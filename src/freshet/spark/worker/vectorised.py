@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold, compile_fold
+from freshet.kernels.in_parts import run_in_parts, timing_of
 from freshet.kernels.kept_states import KeptStates
 from freshet.kernels.key_split import Division, KeyedTrain, division
 from freshet.kernels.running import Runner
@@ -60,13 +61,15 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
     mine = _mine(task, setting)
     places = list(mine)
     runner, failed = Runner(list(mine.values()), setting), False
-    for made in runner.run():
+    timing = None if task.assignment.parts > 1 else timing_of(runner.chains)
+    for made in runner.run() if timing is None else run_in_parts(runner.chains, setting, timing):
         place = places[made.place]
         if made.failure is not None:
             setting.fail(task.assignment.chains[place])
             failed = True
         entered = made.entered if task.assignment.chains[place].tells_ports else ()
-        task.add(ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure, entered), made.table)
+        done = ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure, entered, made.share)
+        task.add(done, made.table)
         between()
     for number, table in runner.shared.items() if failed else ():
         task.add_given(places[number], table)
