@@ -15,6 +15,7 @@ from freshet.app import App, InvalidApp
 from freshet.app.remembered.restart import fingerprint
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Query, UserError
+from freshet.testing import LocalRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -210,3 +211,22 @@ def test_queries_call_functions_of_the_session_that_is_given(spark: SparkSession
         run.drain()
     assert [(row["t"], row["w"]) for row in run.memory("q").rows()] == [(6, 4.0), (15, 25.0)]
     assert spark.range(3).count() == 3
+
+
+def test_what_a_function_raises_is_told_once() -> None:
+    def refusing(x: pa.Array) -> pa.Array:
+        if 3 in x.to_pylist():
+            raise ValueError("3 is no size")
+        return x
+
+    app = App("a")
+    app.stream("s", "v int")
+    app.function("refusing", refusing, "int", returns="int")
+    app.query("q", "SELECT refusing(v) AS w FROM s")
+    app.query("r", "SELECT refusing(v) + 1 AS w FROM s")
+    with LocalRun(app) as run:
+        run.push("s", [{"v": number} for number in (1, 3, 3, 4)])
+        with pytest.warns(UserWarning, match=r"function refusing raised ValueError: 3 is no size") as told:
+            run.drain()
+        assert len(told) == 1
+        assert [row["w"] for row in run.rows("q")] == [1, None, None, 4]

@@ -35,6 +35,23 @@ def test_with_one_slot_there_are_no_residents_and_everything_runs(tmp_path: Path
     assert "resident" not in told["ways"]
 
 
+def test_what_is_compiled_goes_to_residents_also_beside_what_is_not(spark: SparkSession, tmp_path: Path) -> None:
+    app = App("mixed", state=tmp_path / "state", spark=spark, policy="everything")
+    app.stream("s", "v bigint")
+    app.query("plain", "SELECT v FROM s WHERE v > 1")
+    app.query("other", "SELECT crc32(cast(v AS string)) AS c FROM s WHERE v > 1")
+    with app.start() as run:
+        while not run.report()["residents"]["present"]:
+            time.sleep(0.1)
+        for batch in range(3):
+            run.push("s", [{"v": batch}, {"v": 2}])
+            assert run.drain()
+        assert [row["v"] for row in run.read("plain").to_pylist()] == [2, 2, 2, 2]
+        assert run.read("other").num_rows == 4
+        ways = {way: told["calls"] for way, told in run.report()["ways"].items()}
+    assert ways == {"resident": 3, "staged": 3}
+
+
 def test_an_application_with_nothing_to_do_costs_next_to_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,10 @@ def test_constants_gives_its_figures(spark, tmp_path, monkeypatch):
             sizes = [max(100, size // 100) for size in work.sizes]
             assert all(within(result, f"{kind}_gain_{way}_{size}") for size in sizes)
             assert result.figures[f"{kind}_pays_from_{way}"] in (0, *sizes)
+    for rows in (5_000, 40_000):
+        assert all(within(result, f"join_s_{side}_{rows}") for side in ("kept", "again", "shuffled"))
+        assert within(result, f"shuffle_gain_kept_{rows}")
+    assert within(result, "look_again_share_250")
     assert result.conditions["constants"]["split_tuples"] > 0
 
 

@@ -100,6 +100,17 @@ def test_the_best_fixed_strategy_is_that_of_each_repetition() -> None:
     assert (figures["rows_wrong"], figures["rows_checked"]) == (3, 800)
 
 
+def test_who_knew_the_best_strategy_of_each_phase_would_have_the_least_of_each() -> None:
+    def two(calm: float, tight: float) -> SideRun:
+        phases = {"calm": PhaseViolation(calm, 0.0), "tight": PhaseViolation(0.0, tight)}
+        return SideRun(0.2, 1.0, {}, phases, {"calm": 0.5}, 0.0, (), 1, 1, 0)
+
+    sides = {"pcs": two(1.0, 9.0), "segment": two(5.0, 3.0), "optimizer": two(1.5, 3.5)}
+    figures = figures_of({side: [run] for side, run in sides.items()})
+    assert figures["violation_best_by_phase_vs_best_fixed"].middle == pytest.approx(4.0 / 8.0)  # type: ignore[union-attr]
+    assert figures["violation_vs_best_fixed"].middle == pytest.approx(5.0 / 8.0)  # type: ignore[union-attr]
+
+
 def test_without_violations_a_ratio_is_still_a_number() -> None:
     calm = SideRun(0.1, 1.0, {}, {"calm": PhaseViolation()}, {"calm": 0.1}, 0.0, (), 1, 1, 0)
     figures = figures_of({side: [calm] for side in ("pcs", "segment", "optimizer")})

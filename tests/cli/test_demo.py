@@ -271,7 +271,10 @@ def test_wrong_arguments_are_said_before_anything_starts(
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
     for arguments, words in (
-        (("drought",), "there is no story 'drought': freshet demo --list shows them (flood, mirror)"),
+        (
+            ("drought",),
+            f"there is no story 'drought': freshet demo --list shows them ({', '.join(cards())})",
+        ),
         (("--policy", "best"), "there is no policy 'best'"),
         (("--out", "none/demo.png"), "there is no such folder"),
         (("--state", "taken"), "already exists"),
@@ -298,7 +301,7 @@ def test_a_story_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "drought.py").write_text(
         "from freshet.demo.stories import StoryCard\nCARD = StoryCard('drought', 'nothing comes', str, None)\n"
     )
-    assert list(cards()) == ["drought", "flood", "mirror"]
+    assert list(cards()) == ["drought", "flood", "mirror", "optimizer", "periodic"]
 
 
 def test_the_flood_is_told_from_calibration_to_picture(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from freshet.cli.explaining.explain import explain
+from freshet.kernels.shuffling import rows_that_pay
 
 APP = """
 [streams.s]
@@ -131,8 +132,10 @@ def test_a_join_by_equal_columns_may_be_shuffled_from_a_size_on(told: dict[str, 
     assert [line.partition(":")[0] for line in joins] == ["join three.join_1"]
     for line in joins:
         assert "vectorised, in one task; shuffled, because its equal columns allow it" in line
-        assert "more than 1 GiB" in line
-        assert "3.2 million on 64 cores" in line
+        assert "if they look at more than 683 MiB, which a worker cannot keep (kept_state)" in line
+        new, remembered = (f"{rows_that_pay(64, kept) or 0:.2g}" for kept in (True, False))
+        assert f"{float(new) / 1e6:.2g} million on 64 cores), or" in line
+        assert f"{float(remembered) / 1e6:.2g} million on 64 cores) or more than 1024 MiB" in line
     remembered = "input_1 tuples for 1 min, input_2 tuples for 10 s, input_3 tuples for 5 s"
     assert f"(remembers {remembered})" in told["three"]
     assert sum(line.startswith("three.join_1.on_2: ") for line in told["three"]) == 1, "what runs is shown once"

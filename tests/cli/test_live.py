@@ -325,3 +325,10 @@ def test_what_is_expected_has_a_column_if_something_is() -> None:
     shown = {name: next(cell.strip() for cell in each if cell.strip()) for name, each in cells.items()}
     assert shown == {"q0": "broken: latency", "q1": "kept", "q2": "-"}
     assert "promise" not in draw(table(report(3), 24), 200)[3]
+
+
+def test_evaluation_errors_are_told() -> None:
+    seen = report(2)
+    seen["queries"]["q1"]["errors"] = 3
+    assert any("q1: 3 evaluation errors gave NULL" in text for text in draw(table(seen, 20), 120))
+    assert not any("evaluation error" in text for text in shown(20, queries=2))

@@ -58,6 +58,7 @@ def test_any_policy_may_be_a_column() -> None:
 
 REFUSED: list[tuple[Any, str]] = [
     ({}, 'a decision table has a row for each measure, such as {"latency": {"pcs": 2, "segment": 1}}'),
+    ({"latency": {}}, 'a decision table has a row for each measure, such as {"latency": {"pcs": 2, "segment": 1}}'),
     ({"latency": 3}, "latency: must be a table of ranks by strategy, not 3"),
     ({"speed": {"fcfs": 1}}, "speed: there is no such measure (there are: latency, memory, throughput)"),
     ({"latency": {"fcfs": 2, "everything": 1}, "memory": {"fcfs": 1}}, "memory: the rank of everything is missing"),

@@ -72,6 +72,8 @@ REFUSED: list[tuple[str, Any, str]] = [
      "points[0]: 'soon' is not a duration: use for example '250 ms', '10 s', '1 minute'"),
     ("latency", {"intervals": 3},
      "intervals is a list of lists of points, such as [[[0, VALUE], [10, VALUE]], [[20, VALUE]]]"),
+    ("latency", {"intervals": [[[0, 1]], 2]},
+     "intervals[1] must be a list of points, such as [[0, '2 s']], not 2"),
     ("latency", {"class": "msut", "points": 1},
      "there is no class 'msut' (there are: must, best-effort, dont-care); "
      "define it with its weight: class = {msut = 0.8}"),

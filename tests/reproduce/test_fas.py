@@ -15,6 +15,8 @@ from freshet.reproduce.fas import runs
 from freshet.reproduce.fas.plots import plot
 from freshet.simulation.workloads.fas import FasWorkload
 
+FAILING = {"fas.fig7.beta-0.25-response"}
+"""Claims that do not come out, and say why; docs/freshness.md has them."""
 FIGURES = [f"fas_fig{number}.png" for number in range(3, 10)]
 
 
@@ -26,14 +28,15 @@ def trial() -> Trial:
 
 @pytest.mark.parametrize("name", [each.id for each in claims("fas")])
 def test_the_claim_holds(trial: Trial, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The plain reading decides. The command shows all others; one of them is enough here.
+    # The plain reading decides. The command shows all others, in a test below; one of them is enough here.
     monkeypatch.setattr("freshet.reproduce.fas.measures.READINGS", runs.READINGS[:2])
     (found,) = (each for each in claims("fas") if each.id == name)
     # Levels differ between draws by half; the mean of three is what the command shows.
     result = found.check(Trial(quick=True, seeds=3) if name == "fas.fig3.rb-level" else trial)
     if "skipped" in result:
         pytest.skip(result["skipped"])
-    assert result["ok"] is True, result
+    assert result["ok"] is (name not in FAILING), result
+    assert ("reason" in result) is (name in FAILING)
 
 
 @pytest.fixture
@@ -82,3 +85,10 @@ def test_the_command_prints_one_object_and_draws(tmp_path: Path) -> None:
 def test_plots_can_be_drawn_alone(tmp_path: Path) -> None:
     plot(Trial(seeds=1), tmp_path)
     assert len(list(tmp_path.iterdir())) == len(FIGURES)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_table_says_what_holds_also_in_a_file() -> None:
+    _, text = cli("fas", "beta-0-is-rb", "--seeds", "1")
+    assert "holds" in text
+    assert any(word in line for line in text.splitlines() for word in ("yes", "NO") if "fas.beta-0-is-rb" in line)

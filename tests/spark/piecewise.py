@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream
+from freshet.model.join_buffer import JoinBuffer, with_buffer
 from freshet.policies import Everything
 from freshet.spark.driver.executor import SparkExecutor
 from freshet.sql import build_query
@@ -27,6 +28,7 @@ def answers(
     streams: Mapping[str, Stream],
     queries: Mapping[str, str],
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    buffer: JoinBuffer = "auto",
     **options: Any,
 ) -> Answers:
     """The rows of each query, after half of all rows have come before a restart and half behind it."""
@@ -37,12 +39,15 @@ def answers(
         with Log.open(state) as log:
             queues = LogQueues(log)
             engine = Engine(queues, executor, clock, Everything())
-            for name in streams:
-                log.declare(name, Retention(), clock="ts")
+            for name, stream in streams.items():
+                log.declare(name, Retention(), clock="ts", ordered=stream.ordered_by)
+            ordered = {name: key for name, stream in streams.items() if (key := stream.ordered_by) is not None}
             schemas = {name: stream.schema for name, stream in streams.items()}
             for name, sql in queries.items():
                 log.declare(name, Retention())
-                engine.add_query(build_query(name, sql, schemas, times=dict.fromkeys(schemas, "ts")), schemas)
+                times = dict.fromkeys(schemas, "ts")
+                query = build_query(name, sql, schemas, times=times, ordered=ordered)
+                engine.add_query(with_buffer(query, buffer), schemas)
             engine.stop(drain=True)
             for piece in range(2 * half, 2 * half + 2):
                 for name, stream in streams.items():

@@ -15,12 +15,13 @@ import pytest
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 _PROGRAM = """
-import json, sys, time
+import json, signal, sys, time
 from pathlib import Path
 from freshet.spark.session.session import open_session
 from tests.spark.kit import Harness
 from tests.spark.test_residents import Hooked, sleep_while_there
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
 folder = Path(sys.argv[1])
 session = open_session("killed", sys.argv[2], log_folder=folder / "log", residents=lambda cores: 2)
 with Harness(session, folder / "state", residents=2) as harness:
@@ -30,7 +31,7 @@ with Harness(session, folder / "state", residents=2) as harness:
     told = {"busy": hooked.process(), "there": [each["process"] for each in harness.pool.whereabouts()]}
     told["address"] = harness.pool._listener.address
     print(json.dumps(told), flush=True)
-    time.sleep(600)
+    time.sleep(3600)
 """
 
 
@@ -55,6 +56,38 @@ def test_nothing_is_left_behind(tmp_path: Path, master: str, by: signal.Signals)
     left = psutil.wait_procs(started, timeout=600)[1]
     assert [each.name() for each in left if each.is_running()] == []
     assert not list((tmp_path / "state" / "segments").glob("unit*-d*"))
+
+
+_ENDS = """
+import json, sys, psutil
+from freshet.app import App
+
+app = App("ends", state=sys.argv[1], master="local[1]")
+app.stream("s", "v bigint")
+app.query("q", "SELECT v FROM s WHERE v > 1")
+run = app.start()
+run.push("s", [{"v": 1}, {"v": 2}])
+assert run.drain()
+[there] = run.report()["residents"]["present"]
+print(json.dumps([there["process"], *(each.pid for each in psutil.Process().children(recursive=True))]), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.long
+def test_a_program_that_ends_without_ending_its_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """As the kernel of a notebook does that is restarted."""
+    driver = subprocess.Popen(
+        [sys.executable, "-c", _ENDS, str(tmp_path / "state")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert driver.stdin is not None
+    assert driver.stdout is not None
+    started = list(map(psutil.Process, json.loads(driver.stdout.readline())))
+    driver.stdin.close()
+    assert driver.wait() == 0
+    left = psutil.wait_procs(started, timeout=600)[1]
+    assert [each.name() for each in left if each.is_running()] == []
 
 
 def test_folders_of_killed_drivers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

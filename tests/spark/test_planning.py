@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from freshet.model import (
     Project,
     Query,
     QueryGraph,
+    Segment,
     State,
     Train,
     Union,
@@ -30,7 +32,7 @@ from freshet.spark.driver.planning import Planner, TaskLimits, jobs
 
 SCHEMA = parse_schema("ts bigint, k string, v bigint")
 NEVER = TaskLimits(2, 2**40, 10.0)
-ALWAYS = TaskLimits(2, -1, -1.0)
+ALWAYS = TaskLimits(2, -1, -1.0, kept_bytes=-2)
 
 
 class Spark:
@@ -109,6 +111,23 @@ def test_a_large_join_is_shuffled_and_a_small_one_is_not() -> None:
     unit = Unit("u", (chain,), (State("q.join", (), (None, None), (None, None)),))
     assert plan(installation, unit) == [("vectorised", [(0, 1)])]
     assert plan(installation, unit, ALWAYS) == [("shuffled", [(0,)]), ("vectorised", [(1,)])]
+
+
+def test_a_join_whose_worker_keeps_its_states_pays_for_new_tuples_alone() -> None:
+    """However many cores there are, a short train is not shuffled with millions of remembered tuples."""
+    minute = Lifetime("ts", 60)
+    join = Join("q.join", "inner", (minute, minute), (("k",), ("k",)), (("v", 0, "v"),))
+    installation, _ = installed(("q", {"q.join": (join, ("s", "t"))}))
+    ranges = tuple(
+        Train(name, 0, 10_000_000, (Segment(name, 0, 10_000_000, 0, 0, 0, "f", 0, 300 * 2**20),)) for name in ("a", "b")
+    )
+    unit = Unit("u", (Chain((0,), (S, T), ("q",)),), (State("q.join", ranges, (None, None), (None, None)),))
+    many = TaskLimits(64, kept_bytes=2**30)
+    assert plan(installation, unit, many) == [("vectorised", [(0,)])]
+    assert plan(installation, unit, replace(many, kept_bytes=2**29)) == [("shuffled", [(0,)])]
+    assert plan(installation, unit, replace(many, cores=2, kept_bytes=2**29)) == [("vectorised", [(0,)])]
+    assert plan(installation, unit, TaskLimits(2, 2**29, kept_bytes=2**29)) == [("shuffled", [(0,)])]
+    assert plan(installation, unit, TaskLimits(2, 2**29, kept_bytes=2**30)) == [("vectorised", [(0,)])]
 
 
 def test_folds_with_a_state_in_parts_have_a_job_each() -> None:

@@ -72,7 +72,7 @@ def test_a_shuffle_changes_no_answer(spark: SparkSession, tmp_path: Path, monkey
     rows = rows_of(random.Random(5))
     expected = duck(rows)
     assert all(expected.values())
-    assert answers(spark, tmp_path / "shuffled", STREAMS, TEXTS, rows, most_join_bytes=0) == expected
+    assert answers(spark, tmp_path / "shuffled", STREAMS, TEXTS, rows, most_join_bytes=0, kept_bytes=0) == expected
     assert len(set(shuffles)) == 5, "every input of every join that has a key in common"
     shuffles.clear()
     assert answers(spark, tmp_path / "one task", STREAMS, TEXTS, rows, most_join_bytes=2**30) == expected

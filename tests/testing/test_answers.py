@@ -136,7 +136,7 @@ def test_a_query_that_fails_is_told() -> None:
     app = App("shop")
     app.stream("s", "v int")
     app.query("strict", "SELECT 1 / v AS w FROM s", on_error="fail")
-    with pytest.raises(AssertionError, match="query strict failed: 1 evaluation errors"):
+    with pytest.raises(AssertionError, match=r"query strict failed: 1 evaluation error$"):
         answers(app, {"s": [{"v": 0}]})
 
 

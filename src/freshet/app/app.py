@@ -326,6 +326,7 @@ class App(OwnCode):
             quality: What its answers are worth by the share kept: ``tolerant``, ``proportional``, ``strict`` or points
                 such as ``[(0.5, 0.8), (1, 1)]``.
             join_memory: Maximum memory of its joins by ordered keys; None: its part of the application's.
+            join_buffer: How these buffer tuples: ``ram``, ``sorted``, ``log``, ``hybrid``, or as it pays (``auto``).
             strategy: The policy that schedules it. None: if it expects something, the optimizer chooses one.
             late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
             missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).

@@ -227,6 +227,7 @@ def _notes(report: ShownReport) -> list[str]:
     notes = [f"trying again: {_first_line(trouble)}"] if trouble else []
     notes += [f"{name}: {query['state']}, {_first_line(query['reason'])}"
              for name, query in report["queries"].items() if query["state"] != "active"]  # fmt: skip
+    notes += [f"{name}: {errors_text(query)}" for name, query in report["queries"].items() if query["errors"]]
     for name, stream in report["streams"].items():
         aside = [
             f"{stream[kind]:,} {what}" for kind, what in (("dead", "dead letters"), ("late", "late")) if stream[kind]
@@ -245,6 +246,15 @@ def _notes(report: ShownReport) -> list[str]:
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip
     notes += [f"sink {name}: {_first_line(sink['note'])}" for name, sink in report["sinks"].items() if sink.get("note")]
     return notes
+
+
+def errors_text(query: Mapping[str, Any]) -> str:
+    """How often the expressions of a query had no value.
+
+    >>> errors_text({"errors": 1}), errors_text({"errors": 2000})
+    ('1 evaluation error gave NULL', '2,000 evaluation errors gave NULL')
+    """
+    return f"{query['errors']:,} evaluation error{'' if query['errors'] == 1 else 's'} gave NULL"
 
 
 def _first(notes: list[str]) -> list[str]:

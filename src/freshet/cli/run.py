@@ -131,6 +131,9 @@ def _failures(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _surprises(report: Mapping[str, Any]) -> Iterator[str]:
     """Yields what a person did not expect, although everything did its work."""
+    from freshet.cli.live import errors_text
+
+    yield from (f"query {name}: {errors_text(query)}" for name, query in report["queries"].items() if query["errors"])
     for name, sink in report["sinks"].items():
         if sink["note"]:
             yield f"sink {name}: {_first_line(sink['note'])}"

@@ -16,6 +16,7 @@ from freshet.engine.lines import Lines
 from freshet.engine.optimizer.thinning import Thinning
 from freshet.engine.periodic.releases import Releases
 from freshet.engine.protocols import Executor, QueueLog
+from freshet.engine.resting import Resting
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
@@ -46,6 +47,7 @@ class Admission:
         self.schemas: dict[str, pa.Schema] = {}
         self.thinning = Thinning(self.board, self.schemas)
         self.releases = Releases(self.board, log, self.time)
+        self.resting = Resting(self.board, log)
         self._running = Lines()
         self._outdated: set[str] = set()
         """Units that must run again: since they began, one of their operators has gained or lost a reader."""
@@ -120,6 +122,7 @@ class Admission:
         self.releases.drop(name)
         gone = self.board.drop(state)
         self.time.changed()
+        self.resting.changed()
         self.log.park([reader for operator in gone for reader in _readers(operator)])
         self._tell(Dropped(self.clock.now(), name))
         self.policy.changed(self.board, number)
@@ -159,6 +162,7 @@ class Admission:
         """Finds what waits for a query."""
         self.thinning.apply(state)
         self.time.changed()
+        self.resting.changed()
         edges = [edge for each in self.board.of(state) for edge in each.edges if edge.window is None]
         for stream in dict.fromkeys(edge.edge.stream for edge in edges):
             self._enqueue(stream, [edge for edge in edges if edge.edge.stream == stream])
@@ -222,32 +226,36 @@ class Admission:
         for stream in grown:
             if edges := self.board.readers.get(stream):
                 self._enqueue(stream, edges)
+        for edge in self.resting.brought_on(grown):
+            edge.let_on = edge.let_on if edge.waiting else self.board.now
+            self._enqueue(edge.edge.stream, [edge])
         # Only now is every committed tuple in the queue that it waits in.
         self._look_at_time(ran, grown)
 
     def _enqueue(self, stream: str, edges: Sequence[EdgeState]) -> None:
         end = self.log.end(stream)
-        grown = [edge for edge in edges if edge.end < end]
+        grown = {edge: until for edge in edges if edge.end < end and edge.end < (until := self.resting.end(edge, end))}
         if grown:
-            last = self.log.arrival(stream, end - 1)
+            lasts = {until: self.log.arrival(stream, until - 1) for until in set(grown.values())}
             # Most readers of a stream are at the same tuple, and there may be a thousand of them.
             heads = {edge.head for edge in grown if not edge.waiting}
             arrivals = {head: self.log.arrival(stream, head) for head in heads}
-            for edge in grown:
-                self._add_waiting(edge, end - edge.end, arrivals, last)
+            for edge, until in grown.items():
+                self._add_waiting(edge, until - edge.end, arrivals, lasts[until])
             came = tuple(dict.fromkeys(edge.edge.node for edge in grown))
             self.policy.arrived(self.board, came)
             self._tell(Arrived(self.board.now, stream, end, came))
 
     def _add_waiting(self, edge: EdgeState, rows: int, arrivals: Mapping[int, float], last_arrival: float) -> None:
         if not edge.waiting:
-            edge.head_arrival = arrivals[edge.head]
+            edge.head_arrival = max(arrivals[edge.head], edge.let_on)
         edge.waiting += rows
         edge.tail_arrival = last_arrival
         self.board.refresh(self.board.operators[edge.edge.node])
 
     def _look_at_head(self, edge: EdgeState) -> None:
-        edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
+        arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
+        edge.head_arrival = max(arrival, edge.let_on)
 
     def _release(self, unit: Unit, effect: set[int]) -> None:
         """Takes the tuples of a unit out of what is in progress: they are done if their chain is among those that took

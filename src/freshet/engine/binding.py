@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.engine.board import Board
-from freshet.engine.protocols import TrainSource
+from freshet.engine.protocols import Executor, TrainSource
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, Keep, State, Step, Train, Unit
 from freshet.model.scheduling.unit import components
@@ -31,6 +31,12 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
     return any(board.operators[number].running for number in above if number not in inside)
 
 
+def cut(board: Board, step: Step, executor: Executor) -> list[Step]:
+    """A step, cut into those that an executor should run apart."""
+    alone = by_themselves(board, step, executor.alone)
+    return [part for each in alone for part in by_way(board, each, executor.slow)]
+
+
 def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
     """A step, cut so that each query of ``alone`` runs by itself, after all that other queries need."""
     if not alone:
@@ -40,6 +46,20 @@ def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step
         needed = frozenset(board.queries[query].name for query in board.operators[number].queries)
         groups.setdefault(needed if needed.issubset(alone) else frozenset(), []).append(number)
     return [Step(tuple(nodes), step.rows) for nodes in groups.values() if nodes]
+
+
+def by_way(board: Board, step: Step, slow: Collection[int]) -> list[Step]:
+    """A step, cut in two if only some of its operators are slow, or connected with such: the others run first."""
+    waiting = [number for number in step.nodes if number in slow] if slow else []
+    if not waiting or len(waiting) == len(step.nodes):
+        return [step]
+    quick = dict.fromkeys(step.nodes)
+    while waiting:
+        if (number := waiting.pop()) in quick:
+            del quick[number]
+            waiting += (*board.operators[number].inputs, *board.operators[number].readers)
+    rest = [number for number in step.nodes if number not in quick]
+    return [Step(tuple(nodes), step.rows) for nodes in (quick, rest) if nodes]
 
 
 def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
@@ -110,10 +130,10 @@ class Shape:
             fed.append(any(fed[each] if isinstance(each, int) else each.waiting for each in inputs))
         return all(fed)
 
-    def over(self, limit: int, log: TrainSource) -> tuple[Chain, ...]:
-        """The chains over what waits, at most ``limit`` tuples of each edge."""
+    def over(self, limit: int, most: int, log: TrainSource) -> tuple[Chain, ...]:
+        """The chains over what waits, at most ``limit`` tuples of each edge (``most`` where it must not be cut)."""
         trains: dict[tuple[str, int, int, Keep | None, bool, str], Train] = {}
-        ends = self._ends(limit, log)
+        ends = self._ends(limit, most, log)
 
         def bound(each: EdgeState | int) -> Input:
             if isinstance(each, int):
@@ -132,9 +152,10 @@ class Shape:
         inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)
         return tuple(map(Chain, self.nodes, inputs, self.writes))
 
-    def _ends(self, limit: int, log: TrainSource) -> dict[EdgeState, int]:
+    def _ends(self, limit: int, most: int, log: TrainSource) -> dict[EdgeState, int]:
         """Where the trains of joins with a bound on their memory end. What such a join remembers is reckoned in the
-        append sequence, so no train of it goes further there than any other."""
+        append sequence, so no train of it goes further there than any other. If leading inputs rest, they were let on
+        as far as all that waits of the others reaches: then all of it goes together."""
         joins: dict[str, list[EdgeState]] = {}
         for inputs in self.inputs:
             for each in inputs:
@@ -142,6 +163,9 @@ class Shape:
                     joins.setdefault(each.join, []).append(each)
         found: dict[EdgeState, int] = {}
         for edges in joins.values():
+            if any(edge.rests for edge in edges) and all(edge.waiting <= most for edge in edges):
+                found |= {edge: edge.end for edge in edges}
+                continue
             ends = {edge: edge.head + min(edge.waiting, limit) for edge in edges}
             rest = (log.place(edge.edge.stream, end) for edge, end in ends.items() if edge.waiting)
             first = min((place for place in rest if place is not None), default=None)
@@ -170,6 +194,12 @@ class MadeUp:
     def place(self, stream: str, offset: int) -> int | None:
         return None
 
+    def newest_key(self, stream: str) -> int | None:
+        return None
+
+    def reached(self, stream: str, key: int, join: str = "") -> int | None:
+        return None
+
     def versions(self, stream: str) -> Train:
         return Train(stream, 0, 0)
 
@@ -187,7 +217,7 @@ def bind(
         shape = shape_of(board, step.nodes, ahead)
     if not shape.operators:
         return None
-    chains = shape.over(limit, log)
+    chains = shape.over(limit, most_rows, log)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
     return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 

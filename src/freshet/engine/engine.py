@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, Final
 
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
-from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, queued, trains_of
+from freshet.engine.binding import bind, cut, fed_by_running, next_train, queued, trains_of
 from freshet.engine.clock import Clock
 from freshet.engine.commands import Commands
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
@@ -358,8 +358,7 @@ class Engine(InstanceKeeping):
         for given_up in decision.abandoned:
             self._abandon(given_up)
         for work in decision.work:
-            alone = by_themselves(self.board, work, self.executor.alone) if isinstance(work, Step) else [work]
-            self._steps.extend(alone)
+            self._steps.extend(cut(self.board, work, self.executor) if isinstance(work, Step) else [work])
         self._ask_again = decision.again
         self.board.deciding = seconds = self._stopwatch() - started
         self._tell(Decided(self.board.now, decision, seconds, lambda: self.policy.why(self.board, decision)))

@@ -89,4 +89,5 @@ def waiting_for(state: QueryState, board: Board, log: QueueLog) -> Waiting:
 
 def _length(edge: EdgeState, selectivity: float, log: QueueLog) -> QueueLength:
     rows, stream, first = edge.waiting + edge.in_flight, edge.edge.stream, edge.cursor
-    return QueueLength(rows, log.bytes(stream, first, first + rows), log.arrival(stream, first), min(1.0, selectivity))
+    since = max(log.arrival(stream, first), edge.let_on)
+    return QueueLength(rows, log.bytes(stream, first, first + rows), since, min(1.0, selectivity))

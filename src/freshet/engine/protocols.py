@@ -71,6 +71,12 @@ class QueueLog(TrainSource, Protocol):
         """An ordered key: no tuple at or behind an offset has one at or below it, but those past the mark or, for a
         join with a bound on its memory, let go; None: nobody knows."""
 
+    def newest_key(self, stream: str) -> int | None:
+        """The greatest ordered key of a stream; None: nobody knows."""
+
+    def reached(self, stream: str, key: int, join: str = "") -> int | None:
+        """The first offset that is known at which the key mark is not below a key; None: there is none."""
+
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived, in seconds."""
 
@@ -125,6 +131,10 @@ class Executor(Protocol):
     @property
     def alone(self) -> Collection[str]:
         """Queries that may end the run and must not be in a unit with others, so that the others' answers stand."""
+
+    @property
+    def slow(self) -> AbstractSet[int]:
+        """Operators that would keep the others of a unit from going a quicker way."""
 
     def install(
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]

@@ -109,6 +109,12 @@ class LogQueues:
     def key_mark(self, stream: str, offset: int, join: str = "") -> int | None:
         return self.log.key_mark(stream, offset, join)
 
+    def newest_key(self, stream: str) -> int | None:
+        return self.log.newest_key(stream)
+
+    def reached(self, stream: str, key: int, join: str = "") -> int | None:
+        return self.log.reached(stream, key, join)
+
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         return self.log.past(stream, first, end)
 

@@ -48,6 +48,10 @@ class EdgeState:
     """What is kept of its tuples; None: all."""
     by_key: bool = False
     """Whether the marks of an ordered key take the place of event time, and tuples past them do not count."""
+    rests: bool = False
+    """Whether its cursor may rest: see :mod:`~freshet.engine.resting`."""
+    let_on: float = -math.inf
+    """When tuples that rested were let on: since then they have waited."""
     join: str = ""
     """The join behind it that has a bound on its memory, if there is one."""
     window: InputWindow | None = None

@@ -15,6 +15,8 @@ class Marks:
     (True, False, True)
     >>> marks.at(9), marks.at(10), marks.at(25)
     (None, 5000000, 7000000)
+    >>> marks.reached(5_000_001), marks.reached(8_000_000)
+    (20, None)
     """
 
     __slots__ = ("_offsets", "_times")
@@ -52,6 +54,11 @@ class Marks:
         """The watermark at an offset; None if none is known."""
         place = bisect_right(self._offsets, offset)
         return self._times[place - 1] if place else None
+
+    def reached(self, time: int) -> int | None:
+        """The offset of the first entry that is kept and not below a time; None: there is none."""
+        place = bisect_left(self._times, time)
+        return self._offsets[place] if place < len(self._times) else None
 
     def last_before(self, offset: int) -> int | None:
         """Offset of the entry that holds at an offset, if entries before it can go; None if there are none."""

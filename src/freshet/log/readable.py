@@ -92,6 +92,24 @@ class Readable:
             level = None if raised is None else raised.marks.at(at)
             return max((each for each in (mark, level) if each is not None), default=None)
 
+    def key_marks(self, stream: str) -> list[tuple[int, int]]:
+        """From which offsets on the key mark of a stream holds, and which: the entries that are kept."""
+        with self._stream(stream) as found:
+            return found.key_marks.entries()
+
+    def newest_key(self, stream: str) -> int | None:
+        """The greatest ordered key of the tuples of a stream; None: it has none."""
+        with self._stream(stream) as found:
+            return found.known_order().heights.newest
+
+    def reached(self, stream: str, key: int, join: str = "") -> int | None:
+        """The first offset that is known at which the key mark (for a join with a bound: raised by that) is not below a
+        key; None: there is none."""
+        with self._stream(stream) as found:
+            raised = found.let_go.get(join)
+            marks = [found.key_marks, *([] if raised is None else [raised.marks])]
+            return min((at for each in marks if (at := each.reached(key)) is not None), default=None)
+
     def let_go(self, stream: str, first: int, end: int, join: str) -> tuple[int, ...]:
         """Offsets in the range [first, end) of the tuples that a join let go because of its bound."""
         with self._stream(stream) as found:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -21,6 +22,10 @@ from freshet.model.errors import UserError
 from freshet.model.schema import schema_text, type_text
 
 _KEY: Final = re.compile(r"(__\w+?_[0-9a-f]{12})(?:_try)?\b", re.IGNORECASE)
+
+
+_TOLD: Final[set[str]] = set()
+"""Functions of which this process has told an error."""
 
 
 def _key(name: str, *told: str) -> str:
@@ -104,14 +109,22 @@ class Vectorised(Function):
             made = call(*arrays)
         except MemoryError:
             raise
-        except Exception:
+        except Exception as error:
             if rows == 1:
                 failed.append(first)
+                self._warn(error)
                 return [pa.nulls(1, self.returns)]
             half = rows // 2
             left = self._parts(call, [array.slice(0, half) for array in arrays], first, failed)
             return left + self._parts(call, [array.slice(half) for array in arrays], first + half, failed)
         return [self._fitting(made, rows)]
+
+    def _warn(self, error: Exception) -> None:
+        """Tells the first error in a process: the others may be millions, and a query only counts them."""
+        if self.key not in _TOLD:
+            _TOLD.add(self.key)
+            what = f"{type(error).__name__}: {error}"
+            warnings.warn(f"function {self.name} raised {what}; such rows are evaluation errors", stacklevel=2)
 
     def _fitting(self, made: Any, rows: int) -> pa.Array:
         if isinstance(made, pa.ChunkedArray):

@@ -28,6 +28,8 @@ class JoinBudget:
         streams: The stream of each input.
         costs: What a remembered row of each input costs.
         size: Maximum number of bytes of all remembered rows.
+        rests: Whether leading inputs rest in their logs: what rests is not remembered.
+        sorted: Whether rows come in the order of the key: then the mark of an input itself counts for it, too.
 
     >>> JoinBudget("q.join", ("a", "b"), (RowCost(60), RowCost(80, varies=1)), 1_000_000).concerned
     ('a', 'b')
@@ -37,6 +39,8 @@ class JoinBudget:
     streams: tuple[str, ...]
     costs: tuple[RowCost, ...]
     size: int
+    rests: bool = False
+    sorted: bool = False
 
     @property
     def concerned(self) -> tuple[str, ...]:

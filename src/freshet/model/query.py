@@ -34,6 +34,7 @@ class Query:
             edge's cursor.
         join_memory: Maximum number of bytes that its joins by ordered keys may remember; None: what the application
             leaves it, if that has a bound.
+        join_buffer: How its joins by ordered keys buffer; see :data:`~freshet.model.join_buffer.JoinBuffer`.
         ends: Whether ``event_time`` is the end of the window that a row stands for. A sliding window over the output
             then takes the row into the window that this end is in.
     """
@@ -51,6 +52,7 @@ class Query:
     ends: bool = False
     windows: Mapping[str, InputWindow] = field(default_factory=dict)
     join_memory: int | None = None
+    join_buffer: Literal["auto", "ram", "sorted", "log", "hybrid"] = "auto"
 
     @property
     def is_periodic(self) -> bool:

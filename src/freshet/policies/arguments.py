@@ -56,7 +56,7 @@ class Argument:
             value = int(text) if self.whole else float(text)
         except ValueError:
             raise ValueError(f"{self.name} must be {self.range}, not {text!r}") from None
-        if not self.low <= value <= (value if self.high is None else self.high):
+        if not (math.isfinite(value) and self.low <= value <= (value if self.high is None else self.high)):
             raise ValueError(f"{self.name} must be {self.range}, not {text}")
         return value
 

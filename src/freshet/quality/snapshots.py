@@ -72,7 +72,9 @@ class MeasureSnapshot(TypedDict):
     expected: Annotated[float, "what was expected at the latest look: seconds, bytes or tuples per second"]
     observed: Annotated[float | None, "its mean over the time before that look; null if there was nothing to observe"]
     violated: Annotated[bool, "whether it was not as expected"]
-    violated_s: Annotated[Seconds, "for how long it was not as expected in this run"]
+    violated_s: Annotated[
+        Seconds, "for how long it was not as expected in this run; an interval between looks is judged by its middle"
+    ]
 
 
 class PromiseSnapshot(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -15,6 +15,9 @@ from freshet.model import UserError
 from freshet.reproduce.page import page_of
 from freshet.reproduce.registry import claims, papers, run
 from freshet.reproduce.table import band, table_of
+
+WIDE: Final = 130
+"""Columns of the table at least, also in a file: in fewer it would lose its last column, which says what holds."""
 
 
 def reproduce(
@@ -56,7 +59,7 @@ def reproduce(
     if as_json:
         typer.echo(json.dumps({"papers": results} if all_ else results[0]))
     else:
-        Console().print(table_of(results))
+        Console(width=max(WIDE, Console().width)).print(table_of(results))
     if any(each["ok"] is False for result in results for each in result["claims"]):
         raise typer.Exit(1)
 

@@ -103,6 +103,7 @@ class SimulatedExecutor:
     """
 
     alone: AbstractSet[str] = frozenset()
+    slow: AbstractSet[int] = frozenset()
 
     def __init__(
         self,

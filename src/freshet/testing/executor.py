@@ -65,6 +65,7 @@ class InProcessExecutor:
     """
 
     alone: AbstractSet[str] = frozenset()
+    slow: AbstractSet[int] = frozenset()
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class InProcessExecutor:
     def why_failed(self, chain: Chain, errors: int) -> str | None:
         """Why the errors of a chain count as a failure; None if they do not."""
         strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
-        return f"{errors} evaluation errors" if strict else None
+        return f"{errors} evaluation error{'s' if errors > 1 else ''}" if strict else None
 
 
 class _OnlySpark:

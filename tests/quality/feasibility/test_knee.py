@@ -77,12 +77,24 @@ def simulated_knee(queries: list[DrawnQuery], overhead: float, policy: str, seed
     return 0.5 * (low + high)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_predicted_knee_is_within_a_tenth_of_the_simulated_one(seed: int) -> None:
-    """One query a step with the tightest promise first, or all queries a step, whichever goes further."""
+def off(seed: int) -> float:
+    """By which share the predicted knee is off, of one query a step with the tightest promise first, or all queries a
+    step, whichever goes further."""
     queries, overhead = drawn(seed)
     loads = tuple(
         QueryDemand(f"q{place}", each.rate, each.work, Promises(curve=each.curve)) for place, each in enumerate(queries)
     )
     reached = [simulated_knee(queries, overhead, each, seed) for each in ("fixed-priority-push(1)", "everything")]
-    assert knee(Situation(loads, overhead)) == pytest.approx(max(reached), rel=0.1)
+    return knee(Situation(loads, overhead)) / max(reached) - 1.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_predicted_knee_is_within_a_tenth_of_the_simulated_one(seed: int) -> None:
+    assert abs(off(seed)) <= 0.1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8, 44))
+def test_so_it_is_in_many_networks(seed: int) -> None:
+    """The figures of docs/aurora.md: off by -4 % to +7 %."""
+    assert -0.045 <= off(seed) <= 0.07

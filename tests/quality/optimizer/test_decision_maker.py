@@ -15,6 +15,7 @@ from freshet.quality.optimizer import (
     Look,
     LookSettings,
     StrategyState,
+    Tally,
 )
 
 SS = "simplified-segment"
@@ -119,6 +120,20 @@ def test_a_measure_that_is_met_only_ahead_keeps_its_weight() -> None:
     maker = DecisionMaker(settings=LookSettings(ahead=1.0, least_stay=0.0))
     one = look(wishes, "pcs", age=9.0, latency=1.95, memory=2e6, maker=maker)
     assert (one.violated, weights(one)["latency"]) == (("memory",), 1.0)
+
+
+def test_an_interval_is_missed_by_what_was_expected_in_its_own_time() -> None:
+    """Less memory is expected from 500 s on. The look then decides by that, but the seconds before were as expected."""
+    at_change, later, half = (look(FIG_10, "pcs", age=age, latency=0.4, memory=5e6) for age in (500.0, 503.0, 501.6))
+    assert [one.to for one in (at_change, later, half)] == ["segment"] * 3
+    assert [[each.missed for each in one.measures] for one in (at_change, later, half)] == [
+        [False, False], [False, True], [False, True],
+    ]  # fmt: skip
+    tally = Tally()
+    for one in (at_change, later):
+        tally.add(one, 3.0)
+    told = tally.snapshot("pcs", pinned=False)
+    assert (told["standing"], told["measures"]["memory"]["violated_s"]) == ("broken", 3.0)
 
 
 def test_a_look_ahead_finds_what_is_about_to_be_violated() -> None:

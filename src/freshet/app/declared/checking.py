@@ -14,6 +14,7 @@ from freshet.app.declared.join_memory import with_bounds
 from freshet.app.declared.problems import Problem
 from freshet.app.declared.spec import QuerySpec
 from freshet.model import Project, Query, QueryGraph, Stream, UserError
+from freshet.model.join_buffer import with_buffer
 from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query
 from freshet.sql.parse.text import shared_query
 from freshet.sql.value import value_over
@@ -75,6 +76,7 @@ class Catalog:
             ordered={name: stream.order.column for name, stream in self.streams.items() if stream.order is not None},
             in_pairs=in_pairs,
         )
+        query = with_buffer(query, spec.join_buffer)
         return with_bounds(query, spec.join_memory) if spec.is_bounded else query
 
     def check(self, query: Query) -> None:
@@ -144,7 +146,10 @@ def _check_value(query: Query, value: str, schemas: Mapping[str, pa.Schema]) -> 
 
     found = False
     for stream in query.graph.streams:
-        over = value_over(value, schemas[stream])
+        try:
+            over = value_over(value, schemas[stream])
+        except SqlError as error:
+            raise UserError(f"{_VALUE}{error.problem}") from None
         if over is not None:
             found = True
             why = why_not([Project("value", (("value", over),))], schemas[stream])

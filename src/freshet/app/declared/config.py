@@ -208,6 +208,9 @@ class QuerySection(Section):
     join_memory: JoinMemory | None = None
     """Maximum number of bytes that its joins by ordered keys may remember; where that is not enough, tuples are let go,
     and the ledger says which."""
+    join_buffer: Literal["auto", "ram", "sorted", "log", "hybrid"] = "auto"
+    """How its joins by ordered keys buffer tuples: in memory ("ram"), in memory with answers in the order of the key
+    ("sorted"), leading inputs in their own logs ("log"), both ("hybrid"), or "ram" or "log" as it pays ("auto")."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []

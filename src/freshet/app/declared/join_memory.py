@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from freshet.model import Query, UserError
 from freshet.model.join_budget import JoinBudget, RowCost
+from freshet.model.join_buffer import may_rest
 from freshet.model.key_joins import key_joins
 from freshet.model.operators import Join, Marked
 from freshet.model.units import bytes_text
@@ -37,12 +38,13 @@ def with_bounds(query: Query, size: int | None) -> Query:
         return query
     for join, ports in joins.items():
         above = set(graph.inputs[join])
-        if any(len(port) != 1 for port in ports) or any(other in _behind(query, above) for other in joins):
+        behind = _behind(query, above)
+        if any(len(port) != 1 for port in ports) or any(len(graph.inputs[name]) > 1 for name in behind):
             raise UserError(
                 f"with join_memory, a join must read streams, and {join} reads another join or a UNION: name all "
                 "streams in one FROM, which is one join, or leave join_memory out"
             )
-        for name in _behind(query, above) | above:
+        for name in behind:
             operator = operators.get(name)
             if isinstance(operator, Marked):
                 operators[name] = replace(operator, join=join)
@@ -59,25 +61,33 @@ def _behind(query: Query, names: set[str]) -> set[str]:
     return found
 
 
-def budgets_of(query: Query, schemas: Mapping[str, pa.Schema], size: int) -> list[JoinBudget]:
+def budgets_of(
+    query: Query, schemas: Mapping[str, pa.Schema], size: int, *, unbounded: bool = False
+) -> list[JoinBudget]:
     """The budgets of the joins of a query, each with an equal part of the size.
 
     Args:
         query: The query.
         schemas: Columns of the streams that it reads.
         size: Bytes of all its joins together.
+        unbounded: Whether joins of streams without a bound are told, too.
     """
     from freshet.kernels.folds.join import CompiledJoin
 
     found = []
-    joins = {name: ports for name, ports in key_joins(query.graph).items() if _is_bounded(query, name)}
+    joins = {
+        name: ports
+        for name, ports in key_joins(query.graph).items()
+        if _is_bounded(query, name) or (unbounded and all(len(port) == 1 for port in ports))
+    }
     columns = query.graph.schemas(schemas, SqlTyper())
     for name, ports in joins.items():
         operator = query.graph.operators[name]
         assert isinstance(operator, Join)
         states = CompiledJoin(operator, *(columns[source] for source in query.graph.inputs[name])).states
         streams = tuple(stream for port in ports for stream, _ in port)
-        found.append(JoinBudget(name, streams, tuple(map(_cost, states)), size // len(joins)))
+        costs, rests = tuple(map(_cost, states)), may_rest(query.join_buffer)
+        found.append(JoinBudget(name, streams, costs, size // len(joins), rests, operator.sorted))
     return found
 
 

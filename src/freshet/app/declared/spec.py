@@ -26,6 +26,7 @@ from freshet.model import (
     parse_duration,
     priority_classes,
 )
+from freshet.model.join_buffer import JOIN_BUFFERS, JoinBuffer
 from freshet.model.promises.balance import BalanceBound
 from freshet.model.promises.level_settings import LevelSettings
 from freshet.model.promises.look_settings import LookSettings, OptimizerMode
@@ -131,6 +132,8 @@ class QuerySpec:
     """Maximum number of bytes that its joins by ordered keys may remember; None: it declares none."""
     is_bounded: bool = False
     """Whether there is a bound, declared by it or by the application."""
+    join_buffer: JoinBuffer = "auto"
+    """How its joins by ordered keys buffer tuples."""
     weighing: WeightRule = field(default_factory=lambda: WeightRule(WeightPlan.parse(1.0)))
     """Where its weight comes from while it runs."""
 
@@ -202,6 +205,7 @@ class QueryOptions(TypedDict, total=False):
     late: Late
     missed: Missed
     join_memory: str | int | None
+    join_buffer: JoinBuffer
 
 
 def declare_query(
@@ -225,6 +229,7 @@ def declare_query(
     late: Late = "finish",
     missed: Missed = "skip",
     join_memory: str | int | None = None,
+    join_buffer: JoinBuffer = "auto",
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
     settings are those of the application.
@@ -241,6 +246,7 @@ def declare_query(
         ("on_error", on_error, ("null", "fail")),
         ("late", late, get_args(Late)),
         ("missed", missed, get_args(Missed)),
+        ("join_buffer", join_buffer, JOIN_BUFFERS),
     ):
         if given not in words:
             raise UserError(f"query {name}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
@@ -271,7 +277,8 @@ def declare_query(
         check_strategy(name, strategy)
     weighing, of_app = WeightRule(plan, subscribers), None if settings is None else settings.join_memory
     is_bounded = memory is not None or of_app is not None
-    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy, memory, is_bounded, weighing)
+    more = memory, is_bounded, join_buffer, weighing
+    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy, *more)
 
 
 def join_memory_of(given: str | int | None) -> int | None:

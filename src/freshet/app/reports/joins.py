@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from freshet.app.reports.types import JoinInputReport, JoinsReport, LetGoReport
 from freshet.engine import Engine
 from freshet.log import Log, LogReader
-from freshet.model import Stream
+from freshet.model import Join, Stream
 from freshet.model.key_joins import key_joins
 from freshet.quality.disorder import Disorder, predicted_rows, rows_ahead
 
@@ -33,7 +33,7 @@ def joins_of(engine: Engine, log: Log, streams: Mapping[str, Stream]) -> dict[st
                 _learn(known, log, ports)
                 held = engine.time.rows_by_port(fold)
                 told = found.setdefault(query.name, {"inputs": [], "memory": [], "let_go": []})
-                told["inputs"] += _inputs(fold, ports, held, log, known, streams)
+                told["inputs"] += _inputs(fold, ports, held, log, known, streams, engine)
                 name = fold.node.name
                 if (budget := log.budget(name)) is not None:
                     told["memory"].append(
@@ -81,6 +81,23 @@ def _from(levels: Sequence[tuple[int, int]], key: int, end: int) -> int:
     return next((at for at, level in levels if level >= key), end)
 
 
+def _predicted(
+    engine: Engine, fold: FoldState, place: int, own: Sequence[Disorder], others: Sequence[Disorder], rests: int
+) -> int:
+    """Number of rows of an input above the marks of the others. Of a join it is an estimate: as many as it makes of the
+    tuples of its own inputs that are above them."""
+    operator = fold.node.operator
+    # Rows that come in the order of the key wait for the input's own mark, too.
+    marks = [*others, *own] if isinstance(operator, Join) and operator.sorted else others
+    rows = sum(predicted_rows(each, marks) for each in own)
+    made, source = 1.0, fold.edges[place].edge.source
+    while len(own) > 1 and source is not None:
+        above = engine.board.operators[source]
+        made *= above.statistics.selectivity
+        source = above.edges[0].edge.source if len(above.edges) == 1 else None
+    return max(0, round(rows * made) - rests)
+
+
 def _learn(known: dict[str, Disorder], log: Log, ports: Sequence[Port]) -> None:
     for stream in (stream for port in ports for stream, _ in port if stream not in known):
         packed = log.disorder(stream)
@@ -94,14 +111,17 @@ def _inputs(
     log: Log,
     known: Mapping[str, Disorder],
     streams: Mapping[str, Stream],
+    engine: Engine,
 ) -> list[JoinInputReport]:
-    counts = log.meters().streams
+    counts, buffer = log.meters().streams, engine.board.queries[fold.queries[0]].query.join_buffer
+    edges = engine.resting.ports(fold)
     told: list[JoinInputReport] = []
     for place, port in enumerate(ports):
         others = [known[stream] for at, each in enumerate(ports) if at != place for stream, _ in each]
         own = [known[stream] for stream, _ in port]
         order = streams[port[0][0]].order
         assert order is not None
+        rests = engine.resting.rows(edges[place]) if edges else 0
         measured = own[0].measured(order.in_order) if len(own) == 1 else None
         told.append(
             {
@@ -110,7 +130,9 @@ def _inputs(
                 "ordered_by": port[0][1],
                 "mark": min((each.mark for each in own if each.mark is not None), default=None),
                 "rows_held": held[place],
-                "rows_predicted": predicted_rows(own[0], others) if len(own) == 1 else None,
+                "rows_predicted": _predicted(engine, fold, place, own, others, rests),
+                "rows_resting": rests,
+                "buffer": buffer,
                 "lag": rows_ahead(own[0], others) if len(own) == 1 else None,
                 "disorder": None if measured is None else measured[0],
                 "disorder_distance": None if measured is None else measured[1],

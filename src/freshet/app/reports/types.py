@@ -110,10 +110,14 @@ class JoinInputReport(TypedDict):
     mark: Annotated[int | None, "its key mark: later tuples at or below it do not count; a time is in microseconds"]
     rows_held: Annotated[int, "number of its tuples that the join remembers"]
     rows_predicted: Annotated[
-        int | None,
-        "maximum of these by the order of the streams (WU Eq. 3.7 and 3.8, corrected); `null` if the input is a join",
+        int,
+        "maximum of these by the order of the streams (WU Eq. 3.7 and 3.8, corrected); of a join an estimate",
     ]
-    lag: Annotated[int | None, "number of tuples that it runs ahead of the input that lags most; `null` as above"]
+    rows_resting: Annotated[int, "number of its tuples that rest in their log, because it runs ahead of the others"]
+    buffer: Annotated[str, "how the join buffers: the `join_buffer` of the query"]
+    lag: Annotated[
+        int | None, "number of tuples that it runs ahead of the input that lags most; `null` if the input is a join"
+    ]
     disorder: Annotated[
         int | None, "by how many tuples the share `in_order` of its tuples comes out of order at most; `null` as above"
     ]

@@ -130,6 +130,7 @@ def figures_of(found: Mapping[str, Sequence[SideRun]]) -> dict[str, float | Spre
         "latency_pcs_vs_segment": over([run.latency for run in pcs], [run.latency for run in segment]),
         "violation_vs_best_fixed": over(total["optimizer"], _best(total, fixed)),
         "violation_before_overload_vs_best_fixed": over(before["optimizer"], _best(before, fixed)),
+        "violation_best_by_phase_vs_best_fixed": over(_best_by_phase(found, fixed), _best(total, fixed)),
         "monitor_share": mean([run.monitor_share for run in ours]),
         "rows_wrong": sum(run.wrong for runs in found.values() for run in runs),
         "rows_checked": sum(run.answers for runs in found.values() for run in runs),
@@ -148,6 +149,12 @@ def figures_of(found: Mapping[str, Sequence[SideRun]]) -> dict[str, float | Spre
 def _best(violated: Mapping[str, Sequence[float]], fixed: Sequence[str]) -> list[float]:
     """The violated seconds of the best fixed strategy of each repetition; of nothing, at least one interval."""
     return [max(LOOK_S, min(each)) for each in zip(*(violated[name] for name in fixed), strict=True)]
+
+
+def _best_by_phase(found: Mapping[str, Sequence[SideRun]], fixed: Sequence[str]) -> list[float]:
+    """Violated seconds of each repetition if each phase had its best fixed strategy from its first moment on."""
+    runs = zip(*(found[name] for name in fixed), strict=True)
+    return [sum(min(run.violated[phase].total for run in each) for phase in each[0].violated) for each in runs]
 
 
 def _shedding(thinned: Sequence[SideRun], ours: Sequence[SideRun]) -> dict[str, float | Spread]:
@@ -200,7 +207,8 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
         ),
         "violated_s": "seconds of intervals between looks in which a measure missed its expectation, by the monitor's "
         "figures, summed up over both measures; best fixed: the least of the three in the same repetition; before the "
-        "overload: without this phase, in which no strategy can keep anything unless rows are left out",
+        "overload: without this phase, in which no strategy can keep anything unless rows are left out; best by phase: "
+        "what each phase's best strategy had there, as if somebody had known beforehand when to choose which",
         "violated_by_phase": {
             name: _rounded(runs, lambda run: {phase: each.total for phase, each in run.violated.items()})
             for name, runs in found.items()

@@ -15,8 +15,9 @@ import pyarrow as pa
 from freshet.bench.rig.feed import Arrival, Chunk, feed
 from freshet.bench.rig.notes import NotingClock, StepNote, StepNotes
 from freshet.engine import Engine, LogQueues
+from freshet.kernels.shuffling import MOST_BYTES
 from freshet.log import Intake, Log, Retention
-from freshet.model import Stream
+from freshet.model import ARRIVAL, Stream
 from freshet.policies import Everything, Policy
 from freshet.policies.periodic import PeriodicFirst
 from freshet.policies.sharing import Mode, share
@@ -46,6 +47,8 @@ class EngineRig:
         resident: How many residents, as an application declares it.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts; None: as
             measured.
+        kept_bytes: Memory in which each worker keeps states.
+        most_join_bytes: Maximum bytes that a join reads in one task, if they are not kept.
         periodic: Decides on instances of periodic queries; None: the earliest deadline first.
     """
 
@@ -60,6 +63,8 @@ class EngineRig:
         retention: Retention = KEEP,
         resident: ResidentSetting = "auto",
         part_overhead: float | None = None,
+        kept_bytes: int = 2**30,
+        most_join_bytes: int = MOST_BYTES,
         periodic: PeriodicFirst | None = None,
     ) -> None:
         self._clock = NotingClock()
@@ -70,13 +75,21 @@ class EngineRig:
             self.log = stack.enter_context(Log.open(state))
             residents, _ = residents_for(session, resident, slots)
             self.executor = SparkExecutor(
-                session, state, slots=slots, clock=self._clock, residents=residents, part_overhead=part_overhead
+                session,
+                state,
+                slots=slots,
+                clock=self._clock,
+                residents=residents,
+                part_overhead=part_overhead,
+                kept_bytes=kept_bytes,
+                most_join_bytes=most_join_bytes,
             )
             stack.callback(self.executor.close)
             self.executor.warm_up(1)
             self._streams = {stream.name: stream for stream in streams}
             for name, stream in self._streams.items():
-                self.log.declare(name, retention, clock=stream.event_time)
+                clock = stream.event_time or (ARRIVAL if stream.ordered_by else None)
+                self.log.declare(name, retention, clock=clock, ordered=stream.ordered_by)
             self._intakes = {name: Intake(self.log, stream) for name, stream in self._streams.items()}
             self.queues = LogQueues(self.log)
             self.engine = Engine(
@@ -110,7 +123,8 @@ class EngineRig:
         """
         schemas = {name: stream.schema for name, stream in self._streams.items()}
         times = {name: stream.event_time for name, stream in self._streams.items()}
-        queries = [build_query(name, text, schemas, times=times) for name, text in texts.items()]
+        ordered = {name: stream.ordered_by for name, stream in self._streams.items() if stream.ordered_by is not None}
+        queries = [build_query(name, text, schemas, times=times, ordered=ordered) for name, text in texts.items()]
         for query in share(queries, sharing):
             self.log.declare(query.name, self._retention)
             self.engine.add_query(query, schemas)

@@ -7,13 +7,19 @@ import numpy as np
 from freshet.bench.wojoin.zeek import Ints, Merged
 
 
-def hindsight(merged: Merged, accuracy: float) -> dict[str, float]:
-    """Mean number of rows that each kind of join remembers, over all rows that come."""
+def hindsight(merged: Merged, accuracy: float, batch: int) -> dict[str, float]:
+    """Mean number of rows that each kind of join remembers, over all rows that come, or after each batch."""
     return {
         "wjoin": _rows(merged, accuracy),
         "ttl": _seconds(merged, accuracy),
-        "ss": _watermark(merged, accuracy),
+        "ss": _watermark(merged, accuracy, batch)[0],
+        "ss_by_row": _watermark(merged, accuracy, 1)[0],
     }
+
+
+def watermark_delay(merged: Merged, accuracy: float, batch: int) -> float:
+    """The delay of the watermark, in seconds."""
+    return _watermark(merged, accuracy, batch)[1] / 1e6
 
 
 def _least(needed: Ints, accuracy: float) -> int:
@@ -45,19 +51,22 @@ def _seconds(merged: Merged, accuracy: float) -> float:
     return float(sum((came - out).mean() for came, out in zip(_came(merged), gone, strict=True)))
 
 
-def _watermark(merged: Merged, accuracy: float) -> float:
-    """A watermark of event time, the least of the streams' newest times less a delay. Rows behind it are dropped, when
-    they come and from the state."""
+def _watermark(merged: Merged, accuracy: float, batch: int) -> tuple[float, int]:
+    """A watermark of event time, the least of the streams' newest times less a delay, as Structured Streaming has it:
+    that of a micro-batch comes from those before. Rows behind it are dropped, when they come and from the state. Mean
+    number of rows after each batch, and the delay."""
     newest = [
         np.where(came > 0, side.arrivals[np.maximum(came - 1, 0)], -1)
         for side, came in zip(merged.sides, _came(merged), strict=True)
     ]
-    low = np.minimum(*newest)
-    before = np.concatenate([[-1], low[:-1]])
-    behind = [np.maximum(0, before[merged.places[at]] - side.keys) for at, side in enumerate(merged.sides)]
+    batches = -(-merged.rows // batch)
+    # The watermark of each batch, but for the delay.
+    low = np.concatenate([[-1], np.minimum(*newest)[np.arange(1, batches) * batch - 1]])
+    numbers = [places // batch for places in merged.places]
+    behind = [np.maximum(0, low[number] - side.keys) for number, side in zip(numbers, merged.sides, strict=True)]
     delay = _least(np.maximum(behind[0][merged.pairs[:, 0]], behind[1][merged.pairs[:, 1]]), accuracy)
     held = 0
     for at, side in enumerate(merged.sides):
-        stay = np.searchsorted(low - delay, side.keys, side="right") - merged.places[at]
+        stay = np.searchsorted(low - delay, side.keys, side="right") - numbers[at]
         held += int(np.maximum(0, stay)[behind[at] <= delay].sum())
-    return held / merged.rows
+    return held / batches, delay

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from freshet.app import App
+from freshet.bench.wojoin.state_bytes import our_bytes
 from freshet.bench.wojoin.zeek import Ints, Merged
-from freshet.model import KeyOrder
+from freshet.kernels.folds.join import CompiledJoin
+from freshet.model import Join, KeyOrder
 from freshet.quality.disorder import Disorder, predicted_rows
+from freshet.sql import SqlTyper
 from freshet.testing import LocalRun
 
-NAMES = ("a", "b")
+NAMES: Final = ("a", "b")
+_EVERY: Final = 20
+_POINTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,8 @@ class JoinPlay:
         past: Number of rows past the mark.
         held: Mean number of rows that were remembered.
         predicted: Mean number that the order of the streams predicted.
+        size: Mean bytes of what was remembered, with its indexes, after every 20th batch.
+        course: Number of rows that had come, held and predicted, after some batches.
     """
 
     pairs: int
@@ -33,6 +41,8 @@ class JoinPlay:
     past: int
     held: float
     predicted: float
+    size: float
+    course: list[tuple[int, int, int]]
 
 
 def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
@@ -42,9 +52,10 @@ def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
         app.stream(name, "ts timestamp, uid string, n int", ordered_by="ts", disorder="measured", in_order=in_order)
     app.query("q", "SELECT a.n, b.n AS m FROM a, b WHERE a.ts = b.ts AND a.uid = b.uid")
     tables = [_table(keys.keys, keys.uids) for keys in merged.sides]
-    held, predicted, done = [], [], [0, 0]
+    held, predicted, sizes, done = [], [], list[int](), [0, 0]
     with LocalRun(app) as run:
-        for first in range(0, merged.rows, batch):
+        join = _compiled(app, run)
+        for number, first in enumerate(range(0, merged.rows, batch)):
             part = merged.side[first : first + batch]
             for port, name in enumerate(NAMES):
                 count = int(np.count_nonzero(part == port))
@@ -54,13 +65,25 @@ def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
             run.drain()
             [fold] = run.engine.board.folds()
             held.append(sum(run.engine.time.rows_by_port(fold)))
+            if number % _EVERY == 0:
+                sizes.append(our_bytes(run, join))
             known = [Disorder.unpacked(packed) for name in NAMES if (packed := run.log.disorder(name)) is not None]
             predicted.append(sum(predicted_rows(known[at], [known[1 - at]]) for at in (0, 1)) if len(known) == 2 else 0)
         found = {(row["n"], row["m"]) for row in run.rows("q")}
         size = len(run.rows("q"))
     expected, past = _expected(merged, in_order)
     wrong = len(found ^ expected) + size - len(found)
-    return JoinPlay(len(found), wrong, past, float(np.mean(held)), float(np.mean(predicted)))
+    means = [float(np.mean(each)) for each in (held, predicted, sizes)]
+    some = range(0, len(held), max(1, len(held) // _POINTS))
+    course = [(min(merged.rows, (at + 1) * batch), int(held[at]), int(predicted[at])) for at in some]
+    return JoinPlay(len(found), wrong, past, means[0], means[1], means[2], course)
+
+
+def _compiled(app: App, run: LocalRun) -> CompiledJoin:
+    graph = run.queries["q"].graph
+    columns = graph.schemas({name: spec.stream.schema for name, spec in app.streams.items()}, SqlTyper())
+    [join] = (each for each in graph.operators.values() if isinstance(each, Join))
+    return CompiledJoin(join, *(columns[source] for source in graph.inputs[join.name]))
 
 
 def _table(keys: Ints, uids: tuple[str, ...]) -> pa.Table:

@@ -136,7 +136,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
         explain_times(query, app.streams, checked),
         explain_keys(query, app.streams, app.state),
         explain_jobs(query, checked, no_residents),
-        explain_joins(query),
+        explain_joins(query, app.settings.kept_state),
         explain_overload(query, checked.schemas),
         explain_periodic(query, app.settings.periodic),
     ):

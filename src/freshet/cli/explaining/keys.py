@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from freshet.app.declared.join_memory import budgets_of
 from freshet.app.declared.spec import StreamSpec
@@ -12,7 +13,21 @@ from freshet.model import Query, UserError
 from freshet.model.key_joins import KeyJoins, key_joins
 from freshet.model.units import bytes_text
 from freshet.quality.disorder import Disorder, predicted_rows
-from freshet.quality.disorder.budget import NO_MARK, KnownInput, held_bytes
+from freshet.quality.disorder.budget import NO_MARK, NO_TRAIL, Buffering, KnownInput, Trail, held_bytes
+
+_WAYS: Final = {
+    "ram": Buffering(),
+    "log": Buffering(rests=True),
+    "sorted": Buffering(sorted=True),
+    "hybrid": Buffering(rests=True, sorted=True),
+}
+_WHY: Final = {
+    "ram": "all tuples wait in memory",
+    "log": "tuples of a leading stream wait in its log, and no row is delayed by it",
+    "sorted": "rows come in the order of the key, when the marks have passed it",
+    "hybrid": "rows come in the order of the key, and tuples of a leading stream wait in its log until then",
+    "auto": "tuples of a leading stream wait in its log if there is a bound on memory or the lead lasts long enough",
+}
 
 
 def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -> Iterator[str]:
@@ -20,7 +35,7 @@ def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -
     joins = key_joins(query.graph)
     if not joins:
         return
-    known, width = _known(joins, state)
+    known, width, trails = _known(joins, state)
     for name, ports in joins.items():
         yield f"join {name} goes by ordered keys, without windows: a tuple goes when the marks of the others pass it"
         for place, port in enumerate(ports):
@@ -31,22 +46,32 @@ def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -
                 yield f"  {stream} is {order.text()}"
                 if len(port) == 1 and known[stream].heights.rows:
                     yield f"    {_told(known[stream], others, order.in_order, width.get(stream, 0.0))}"
-    yield from _bounds(query, streams, known)
+    yield from _bounds(query, streams, known, trails)
 
 
-def _bounds(query: Query, streams: Mapping[str, StreamSpec], known: Mapping[str, Disorder]) -> Iterator[str]:
+def _bounds(
+    query: Query, streams: Mapping[str, StreamSpec], known: Mapping[str, Disorder], trails: Mapping[str, Trail]
+) -> Iterator[str]:
     schemas = {name: spec.stream.schema for name, spec in streams.items()}
-    for budget in budgets_of(query, schemas, query.join_memory or 0):
+    bounded = {budget.join for budget in budgets_of(query, schemas, 0)}
+    for budget in budgets_of(query, schemas, query.join_memory or 0, unbounded=True):
         inputs = [
-            KnownInput(each.heights, NO_MARK if each.mark is None else each.mark, cost)
-            for each, cost in zip((known[stream] for stream in budget.streams), budget.costs, strict=True)
+            KnownInput(each.heights, NO_MARK if each.mark is None else each.mark, cost, trails[stream])
+            for stream, each, cost in zip(
+                budget.streams, (known[stream] for stream in budget.streams), budget.costs, strict=True
+            )
         ]
-        size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
-        yield (
-            f"  {budget.join} may remember {size} (join_memory); now it needs at most "
-            f"{bytes_text(held_bytes(inputs))}. Where that is not enough, the log raises its marks, and later tuples "
-            "at or below them are let go"
-        )
+        needs = {name: bytes_text(held_bytes(inputs, how=how)) for name, how in _WAYS.items()}
+        told = ", ".join(f"{name} {need}" for name, need in needs.items())
+        yield f"  {budget.join} buffers as join_buffer = {query.join_buffer} says: {_WHY[query.join_buffer]}"
+        yield f"    now it would need at most: {told}"
+        if budget.join in bounded:
+            size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
+            yield (
+                f"  {budget.join} may remember {size} (join_memory); now it needs at most "
+                f"{bytes_text(held_bytes(inputs, how=Buffering(budget.rests, budget.sorted)))}. Where that is not "
+                "enough, the log raises its marks, and later tuples at or below them are let go"
+            )
 
 
 def _told(own: Disorder, others: list[Disorder], share: float, width: float) -> str:
@@ -60,16 +85,21 @@ def _told(own: Disorder, others: list[Disorder], share: float, width: float) -> 
     )
 
 
-def _known(joins: KeyJoins, state: Path) -> tuple[dict[str, Disorder], dict[str, float]]:
-    """What earlier runs have learned of the order of the streams, and the bytes of their tuples."""
+def _known(joins: KeyJoins, state: Path) -> tuple[dict[str, Disorder], dict[str, float], dict[str, Trail]]:
+    """What earlier runs have learned of the order of the streams, the bytes of their tuples, and where their marks had
+    come how far."""
     known = {stream: Disorder() for ports in joins.values() for port in ports for stream, _ in port}
     width: dict[str, float] = {}
+    trails = dict.fromkeys(known, NO_TRAIL)
     try:
         with LogReader(state) as reader:
             for stream in known.keys() & set(reader.streams()):
                 packed, first, end = reader.disorder(stream), reader.oldest(stream), reader.end(stream)
                 known[stream] = Disorder() if packed is None else Disorder.unpacked(packed)
+                entries = reader.key_marks(stream)
+                rows = [known[stream].heights.rows - end + at for at, _ in entries]
+                trails[stream] = Trail.of(rows, [key for _, key in entries])
                 width[stream] = reader.bytes(stream, first, end) / (end - first) if end > first else 0.0
     except UserError:
         pass  # it has not run yet
-    return known, width
+    return known, width, trails

@@ -28,8 +28,8 @@ def missing_table(entries: Sequence[Missing]) -> pa.Table:
         ("edge", pa.string()), ("since", moment), ("until", moment),
     ])  # fmt: skip
     rows = [
-        (one.kind, one.stream, one.first, one.end, one.rows, one.ratio, one.rule, one.reason, one.edge,
-         one.since, one.time)
+        (one.kind, one.stream, one.first, one.end, one.rows,
+         None if one.ratio is None else round(one.ratio, 4), one.rule, one.reason, one.edge, one.since, one.time)
         for one in entries
     ]  # fmt: skip
     columns = [list(column) for column in zip(*rows, strict=True)]

@@ -104,7 +104,7 @@ def find_card(name: str) -> StoryCard:
 
     >>> find_card("floot")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: there is no story 'floot': freshet demo --list shows them (flood, mirror)
+    freshet.model.errors.UserError: there is no story 'floot': freshet demo --list shows them (flood, ...)
     """
     known = cards()
     if name not in known:

@@ -63,6 +63,8 @@ class LiveJoin:
 
     def run(self, table: pa.Table, before: Watermarks, after: Watermarks, port: int = 0) -> tuple[Folded, LiveJoin]:
         fresh = Slab(self.fold.fresh(table, port), UNTIL, FROM)
+        if self.fold.operator.sorted:
+            return self._run_sorted(fresh, before, after, port)
         met = [self._rows(fresh, port)]
         sides = [side.with_slab(fresh) if at == port else side for at, side in enumerate(self.sides)]
         if self.fold.is_left and after[1] is not None:
@@ -72,6 +74,32 @@ class LiveJoin:
         appended, dropped, rows = zip(*kept, strict=True)
         return Folded(pa.concat_tables(met), appended, dropped), LiveJoin(self.fold, rows)
 
+    def _run_sorted(self, fresh: Slab, before: Watermarks, after: Watermarks, port: int) -> tuple[Folded, LiveJoin]:
+        """Remembers the new tuples, and gives out all rows whose time has passed at all inputs, in its order."""
+        sides = tuple(side.with_slab(fresh) if at == port else side for at, side in enumerate(self.sides))
+        low, was = earliest(after), earliest(before)
+        output = self.fold.whole.empty_table()
+        if low is not None and low != was:
+            output = LiveJoin(self.fold, sides)._decided(was, low)
+        kept = [keep_open(side, fresh if at == port else side.empty, low) for at, side in enumerate(self.sides)]
+        appended, dropped, rows = zip(*kept, strict=True)
+        return Folded(output, appended, dropped), LiveJoin(self.fold, rows)
+
+    def _decided(self, was: int | None, low: int) -> pa.Table:
+        """The rows of tuples that end in ``(was, low]``: first by time, then by the places of their tuples."""
+        first = self.sides[0]
+        chosen = first.between(was, low)
+        probe = Slab(first.take(chosen, first.empty.table.column_names), UNTIL, FROM)
+        sides, found = self._combinations(probe, 0)
+        met = list(found)
+        rows = {at: np.concatenate([np.empty(0, np.int64), *(each[at] for each in met)]) for at in range(len(sides))}
+        order = np.lexsort([rows[at] for at in reversed(range(len(sides)))])
+        made = [self._give([side.take(rows[at][order], self._given(at)) for at, side in enumerate(sides)])]
+        if self.fold.is_left:
+            made.append(self._alone(first.empty, self.sides[1], was, low))
+        table = pa.concat_tables(made)
+        return table.take(pa.array(np.argsort(numbers(table, FROM), kind="stable")))
+
     def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LiveJoin:
         return LiveJoin(self.fold, tuple(map(StateRows.moved, self.sides, dropped, appended)))
 
@@ -80,17 +108,27 @@ class LiveJoin:
 
     def _rows(self, fresh: Slab, port: int) -> pa.Table:
         """The rows that the new tuples of one input make with the remembered tuples of the others."""
-        sides = [StateRows(side.empty, (fresh,)) if at == port else side for at, side in enumerate(self.sides)]
         made = [self.fold.whole.empty_table()]
-        if len(fresh) and all(map(len, sides)):
+        sides, found = self._combinations(fresh, port)
+        for chosen in found:
+            made.append(self._give([side.take(chosen[at], self._given(at)) for at, side in enumerate(sides)]))
+        return pa.concat_tables(made)
+
+    def _combinations(self, fresh: Slab, port: int) -> tuple[list[StateRows], Iterator[dict[int, Ints]]]:
+        """The tuples of all inputs, those of one input only the given ones; and which of them meet, some at a time."""
+        sides = [StateRows(side.empty, (fresh,)) if at == port else side for at, side in enumerate(self.sides)]
+
+        def found() -> Iterator[dict[int, Ints]]:
+            if not len(fresh) or not all(map(len, sides)):
+                return
             met = Met({port: np.arange(len(fresh))}, fresh)
             *between, last = self._way(port)
             for side in between:
                 met = self._meet(met, sides[side], side)
             for own, other in _checked(pairs(met.slab, sides[last], self._common(met, last))):
-                chosen = {side: each[own] for side, each in met.rows.items()} | {last: other}
-                made.append(self._give([side.take(chosen[at], self._given(at)) for at, side in enumerate(sides)]))
-        return pa.concat_tables(made)
+                yield {side: each[own] for side, each in met.rows.items()} | {last: other}
+
+        return sides, found()
 
     def _way(self, port: int) -> list[int]:
         """The order in which tuples of an input meet the others: inputs with a common key first, then small ones."""

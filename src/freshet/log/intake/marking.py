@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import numpy as np
 
@@ -14,8 +15,23 @@ from freshet.log.store.state import StreamState
 from freshet.log.store.store import Transaction, pack_offsets
 from freshet.model.join_budget import JoinBudget
 from freshet.quality.disorder import Disorder
-from freshet.quality.disorder.budget import NO_MARK, Coming, KnownInput, Raise, held_bytes, raises
+from freshet.quality.disorder.budget import (
+    GRID,
+    NO_MARK,
+    NO_TRAIL,
+    Buffering,
+    Coming,
+    KnownInput,
+    Raise,
+    Trail,
+    held_bytes,
+    raises,
+)
 from freshet.quality.disorder.heights import Climb
+
+_COARSE: Final = 256
+"""A mark is entered after every so many rows of a stream, however large batches are; more often if a join with a bound
+reads it."""
 
 
 class Marking(Commits):
@@ -43,12 +59,13 @@ class Marking(Commits):
         def work(tx: Transaction) -> None:
             streams = [self._state.stream(name) for name in budget.concerned]
             level = self._level(budget)
-            inputs = self._inputs(budget)
-            if held_bytes(inputs, level) > budget.size:
+            inputs, how = self._inputs(budget), _how(budget)
+            if held_bytes(inputs, level, how) > budget.size:
                 # The join had more before, or was not there.
                 highest = max(each.heights.newest for each in inputs if each.heights.newest is not None)
                 levels = np.unique(np.concatenate([each.heights.kept for each in inputs]))
-                found = next((int(each) for each in levels if held_bytes(inputs, int(each)) <= budget.size), highest)
+                fits = (int(each) for each in levels if held_bytes(inputs, int(each), how) <= budget.size)
+                found = next(fits, highest)
                 for stream in streams:
                     self._enter_level(tx, stream, budget.join, stream.index.end, found)
             tx.after(lambda: self._budgets.__setitem__(budget.join, budget))
@@ -78,12 +95,12 @@ class Marking(Commits):
         """Bytes that a join remembers at most, as the log reckons; None: it has no bound."""
         with self._lock:
             budget = self._budgets.get(join)
-            return None if budget is None else held_bytes(self._inputs(budget), self._level(budget))
+            return None if budget is None else held_bytes(self._inputs(budget), self._level(budget), _how(budget))
 
     def needed_bytes(self, budget: JoinBudget) -> int:
         """Bytes that a join would remember without a bound, as the log reckons."""
         with self._lock:
-            return held_bytes(self._inputs(budget))
+            return held_bytes(self._inputs(budget), how=_how(budget))
 
     def raise_key_mark(self, stream: str, keys: KeyNews) -> None:
         """Enters a key mark without tuples: somebody says that no later tuple has a key at or below it."""
@@ -103,6 +120,9 @@ class Marking(Commits):
         mark = None if keys.mark is None or (newest is not None and keys.mark <= newest) else keys.mark
         if mark is not None:
             tx.draft["key", stream.id] = mark
+        within = [] if keys.moves is None else self._within(stream, first, keys.moves, newest)
+        for place, reached in within:
+            self._enter_keys(tx, stream, place, reached, (), "")
         if past or mark is not None:
             self._enter_keys(tx, stream, at, mark, past, "")
         if keys.moves is not None:
@@ -113,6 +133,8 @@ class Marking(Commits):
         def effect() -> None:
             stream.disorder, stream.past = keys.disorder, stream.past + len(past)
             stream.order = None if keys.moves is None else keys.moves.after
+            for entry in within:
+                stream.take_key_mark(*entry, ())
             stream.take_key_mark(at, mark, past)
 
         tx.after(effect)
@@ -129,6 +151,14 @@ class Marking(Commits):
         self._enter_keys(tx, stream, at, key, past, join)
         tx.after(lambda: stream.take_let_go(join, at, key, past))
 
+    def _within(self, stream: StreamState, first: int, moves: KeyMoves, newest: int | None) -> list[tuple[int, int]]:
+        """The offsets inside of a batch, not at its end, at which a new mark is entered, each with the mark."""
+        grid = GRID if self._is_bounded(stream.name) else _COARSE
+        places = np.arange(grid - 1 - moves.before.heights.rows % grid, len(moves.marks) - 1, grid)
+        marks = moves.marks[places]
+        is_new = marks > np.concatenate([[NO_MARK if newest is None else newest], marks[:-1]])
+        return list(zip((first + places[is_new] + 1).tolist(), marks[is_new].tolist(), strict=True))
+
     # What is reckoned
 
     def _level(self, budget: JoinBudget) -> int:
@@ -141,10 +171,9 @@ class Marking(Commits):
         found = []
         for name, cost in zip(budget.streams, budget.costs, strict=True):
             stream = self._state.stream(name)
-            if stream.order is None:
-                stream.order = Disorder() if stream.disorder is None else Disorder.unpacked(stream.disorder)
-            known = (instead or {}).get(name, stream.order)
-            found.append(KnownInput(known.heights, NO_MARK if known.mark is None else known.mark, cost))
+            known = (instead or {}).get(name) or stream.known_order()
+            trail = _trail(stream, known) if budget.rests else NO_TRAIL
+            found.append(KnownInput(known.heights, NO_MARK if known.mark is None else known.mark, cost, trail))
         return found
 
     def _let_go(self, tx: Transaction, budget: JoinBudget, stream: StreamState, first: int, moves: KeyMoves) -> None:
@@ -153,7 +182,8 @@ class Marking(Commits):
         ports = frozenset(port for port, name in enumerate(budget.streams) if name == stream.name)
         climb = Climb(moves.before.heights, moves.keys, moves.sizes)
         inputs = self._inputs(budget, {stream.name: moves.before})
-        raised = raises(inputs, Coming(ports, climb, moves.marks), budget.size, level)
+        coming = Coming(ports, climb, moves.marks, moves.before.heights.rows)
+        raised = raises(inputs, coming, budget.size, level, _how(budget))
         gone = _gone(moves, level, raised)
         for each in raised:
             self._enter_level(tx, stream, budget.join, first + each.row + 1, each.level)
@@ -163,6 +193,16 @@ class Marking(Commits):
             if name != stream.name:
                 other = self._state.stream(name)
                 self._enter_level(tx, other, budget.join, other.index.end, raised[-1].level)
+
+
+def _how(budget: JoinBudget) -> Buffering:
+    return Buffering(budget.rests, budget.sorted)
+
+
+def _trail(stream: StreamState, known: Disorder) -> Trail:
+    """Where the mark of a stream had come how far, while its tuples were still to come that it does not know."""
+    entries = np.array(stream.key_marks.entries(), np.int64).reshape(-1, 2)
+    return Trail.of(known.heights.rows - stream.index.end + entries[:, 0], entries[:, 1])
 
 
 def _gone(moves: KeyMoves, level: int, raised: Sequence[Raise]) -> list[int]:

@@ -88,6 +88,12 @@ class StreamState:
     """By join: how far its memory has raised the marks of its streams, and the tuples that this left out."""
     readers: dict[str, ReaderState] = field(default_factory=dict)
 
+    def known_order(self) -> Disorder:
+        """What is known of its disorder by its ordered key."""
+        if self.order is None:
+            self.order = Disorder() if self.disorder is None else Disorder.unpacked(self.disorder)
+        return self.order
+
     def take_key_mark(self, at: int, key: int | None, past: Iterable[int]) -> None:
         """Takes an entry: the mark after the tuples before an offset, and which of the last ones were past it."""
         if key is not None:

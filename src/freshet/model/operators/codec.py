@@ -40,6 +40,8 @@ def fields_of(operator: Operator) -> dict[str, Any]:
         fields["operators"] = [fields_of(each) for each in operator.operators]
     if fields.get("join") == "":
         del fields["join"]  # folders from before joins could have a bound know nothing of it
+    if fields.get("sorted") is False:
+        del fields["sorted"]  # nor of joins whose rows come in the order of the key
     return {_TAG: operator.tag, **fields}
 
 

@@ -38,6 +38,8 @@ class Join(Fold):
         behind: By how many microseconds the times of what it outputs may lie behind the watermark of each input: its
             own watermark is the least of ``watermark - behind``. The times are those that whoever reads it goes by:
             :data:`FROM`, or the column that carries the event time.
+        sorted: Whether rows come in the order of their times, once event time has passed these at all inputs, and not
+            as soon as their last tuple is there (memory-sort first, WU §3.5.1). Tuples must be valid for a moment.
 
     >>> minute = Lifetime("ts", 60_000_000)
     >>> Join("j", "inner", (minute,) * 3, (("k", None), ("k", "v"), ("k", "w")), (("k", 0, "k"),), (0, 0, 0)).text()
@@ -51,6 +53,7 @@ class Join(Fold):
     keys: tuple[tuple[str | None, ...], ...]
     columns: tuple[tuple[str, int, str], ...]
     behind: tuple[int, ...] = (0, 0)
+    sorted: bool = False
 
     @property
     def split(self) -> Split:
@@ -69,6 +72,8 @@ class Join(Fold):
         """
         if self.kind == "left":
             return "a LEFT JOIN must know of all tuples at once which of them found no partner"
+        if self.sorted:
+            return "its rows come in the order of the key, and tasks that have some keys each would break that order"
         if not any(self.keys):
             return "no equal columns tell which core a tuple belongs to"
         if not self.split_keys:
@@ -77,6 +82,8 @@ class Join(Fold):
 
     @property
     def split_keys(self) -> tuple[tuple[str, ...], ...]:
+        if self.sorted:
+            return ()
         common = [names for names in zip(*self.keys, strict=True) if None not in names]
         return tuple(tuple(name or "" for name in names) for names in zip(*common, strict=True))
 
@@ -95,10 +102,14 @@ class Join(Fold):
 
     def watermark(self, before: Sequence[Time], acted: Acted) -> Time:
         times = [minus(time, behind) for time, behind in zip(before, self.behind, strict=True)]
+        if self.sorted:
+            return earliest([minus(acted(port), behind) for port, behind in enumerate(self.behind)])
         # A left tuple without a partner comes when the right side's time has acted.
         return earliest(times if self.kind == "inner" else [*times, minus(acted(1), self.behind[1])])
 
     def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:
+        if self.sorted:
+            return earliest(possible) != earliest(seen)
         return self.kind == "left" and possible[1] != seen[1]
 
     def text(self) -> str:
@@ -112,7 +123,8 @@ class Join(Fold):
         valid = ", ".join([first.replace(" ", " valid ", 1), *others])
         on = " AND ".join(equal)
         kind = "LEFT JOIN" if self.kind == "left" else "JOIN"
-        return f"{kind} {f'ON {on}' if on else 'without equal columns'}, {valid}"
+        order = ", in the order of the key" if self.sorted else ""
+        return f"{kind} {f'ON {on}' if on else 'without equal columns'}, {valid}{order}"
 
     def state_text(self) -> str:
         names = port_names(len(self.ports))

@@ -43,7 +43,7 @@ class DecisionTable:
         Traceback (most recent call last):
         freshet.model.errors.UserError: memory: the rank of segment is missing
         """
-        if not isinstance(given, Mapping) or not given:
+        if not isinstance(given, Mapping) or not any(given.values()):
             raise UserError(
                 'a decision table has a row for each measure, such as {"latency": {"pcs": 2, "segment": 1}}'
             )

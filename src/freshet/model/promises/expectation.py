@@ -216,6 +216,10 @@ def _intervals(measure: QosMeasure, given: Any) -> Iterator[LifePoint]:
     """The points of intervals, none of which may begin before the one in front of it ends."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         raise UserError("intervals is a list of lists of points, such as [[[0, VALUE], [10, VALUE]], [[20, VALUE]]]")
+    for number, each in enumerate(given):
+        if isinstance(each, str) or not isinstance(each, Sequence):
+            shown = f"[[0, {measure.example!r}]]"
+            raise UserError(f"intervals[{number}] must be a list of points, such as {shown}, not {each!r}")
     whole = [list(_interval(measure, each, f"intervals[{number}]")) for number, each in enumerate(given)]
     for number, (before, after) in enumerate(pairwise(whole)):
         if after[0][0] < before[-1][0]:

@@ -159,7 +159,7 @@ class View(Protocol):
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple, by the way in which these nodes would run; like costs,
-        seconds that it keeps its worker. Without nodes: of the most common way."""
+        seconds that it keeps its worker. Without nodes: of the latest steps, whichever way they went."""
 
     @property
     def deciding(self) -> float:

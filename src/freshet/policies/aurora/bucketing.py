@@ -75,7 +75,7 @@ class Bucketing(SchedulePolicy):
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """These operators ran or failed; those with waiting tuples come back."""
-        self._completed += 1
+        super().completed(view, operators)
         self._news.append(operators)
 
     def changed(self, view: View, query: int) -> None:

@@ -64,6 +64,16 @@ class KeyHeights:
         found = np.searchsorted(self.kept, keys)
         return self.rows - places[found], sizes[-1] - sizes[found]
 
+    def behind(self, places: Ints) -> tuple[Ints, Ints]:
+        """How many rows came after each of some numbers of rows, or somewhat fewer, and their bytes.
+
+        >>> KeyHeights().after(np.arange(10)).behind(np.array([7, 10, 12]))[0].tolist()
+        [3, 0, 0]
+        """
+        known, sizes = np.concatenate([[0], _kept_places(self.rows)]), np.concatenate([[0], self.sizes])
+        first = _ceil_kept(np.full(len(places), self.rows), places)
+        return self.rows - first, sizes[-1] - sizes[np.searchsorted(known, first)]
+
     def after(self, keys: Ints, sizes: Ints | None = None) -> KeyHeights:
         """The heights with some more rows."""
         return Climb(self, keys, sizes).heights
@@ -117,6 +127,19 @@ class Climb:
         sizes = self._sizes[np.searchsorted(self._places, np.stack([rows, first]))]
         return rows - first, sizes[0] - sizes[1]
 
+    def newest(self, places: Ints) -> Ints:
+        """The greatest key so far after the new row in each of some places."""
+        heights: Ints = self._heights[len(self._heights) - len(self._rows) + places]
+        return heights
+
+    def behind(self, upto: Ints, places: Ints) -> tuple[Ints, Ints]:
+        """After the new row in each of some places: how many rows had come after a number of rows, or somewhat fewer,
+        and their bytes."""
+        rows = self._rows[places] + 1
+        first = _ceil_kept(rows, upto)
+        sizes = self._sizes[np.searchsorted(self._places, np.stack([rows, first]))]
+        return rows - first, sizes[0] - sizes[1]
+
     def so_far(self, back: int) -> Ints:
         """For each row, the greatest key of the rows that lie at least so many rows before its end of the stream."""
         places = _floor_kept(self._rows, self._rows - back)
@@ -138,6 +161,14 @@ def _floor_kept(rows: Ints, places: Ints) -> Ints:
         if np.array_equal(lower, places):
             return lower
         places = lower
+
+
+def _ceil_kept(rows: Ints, places: Ints) -> Ints:
+    """The least number that is kept and not below ``places``, when there are so many rows; at most all of them."""
+    inside = np.minimum(places, rows)
+    grains = _grain(rows - inside)
+    higher: Ints = np.minimum(-(-inside // grains) * grains, rows)
+    return higher
 
 
 def _kept_places(rows: int) -> Ints:

@@ -92,7 +92,7 @@ class DecisionMaker:
         ['segment', 'pcs']
         """
         self.table.check_measures([each.measure for each in expectations])
-        case = _case([_judged(each, _BEGINNING[each.measure], 0.0, 0.0) for each in expectations], expectations)
+        case = _case([_judged(each, _BEGINNING[each.measure]) for each in expectations], expectations)
         weights = case.weights or {each.measure: each.priority.weight for each in expectations}
         scores = self.table.scores(weights, self.strategies)
         return max(scores, key=scores.__getitem__)
@@ -121,7 +121,8 @@ class DecisionMaker:
         settings = self.settings.of_query(expectations)
         note = settings.refused(round_s)
         ahead = age if note is not None else age + settings.ahead
-        seen = tuple(_judged(each, figures.observed.get(each.measure), age, ahead) for each in expectations)
+        middle = age - figures.seconds / 2.0
+        seen = tuple(_judged(each, figures.observed.get(each.measure), age, ahead, middle) for each in expectations)
         case = _case(seen, expectations)
         to, rule, case = self._decided(case, state, age, settings.stay)
         return Look(
@@ -165,12 +166,20 @@ class DecisionMaker:
         return max(tied, key=lambda name: ranks[name]), "best"
 
 
-def _judged(wish: Expectation, observed: float | None, age: float, ahead: float) -> MeasureLook:
+def _judged(
+    wish: Expectation, observed: float | None, age: float = 0.0, ahead: float = 0.0, middle: float = 0.0
+) -> MeasureLook:
     """One measure before it is weighed: violations are found ahead."""
     expected = wish.at(ahead)
-    violated = not MEASURES[wish.measure].meets(observed, expected)
     return MeasureLook(
-        wish.measure, wish.priority.name, wish.priority.weight, observed, wish.at(age), expected, violated
+        wish.measure,
+        wish.priority.name,
+        wish.priority.weight,
+        observed,
+        wish.at(age),
+        expected,
+        violated=not MEASURES[wish.measure].meets(observed, expected),
+        meanwhile=wish.at(middle),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from freshet.model import MEASURES
+
 LookRule = Literal["satisfied", "best", "any-better", "cycle", "none-better", "least-stay"]
 """Why a look stays or switches:
 
@@ -31,6 +33,10 @@ class MeasureLook:
         ahead: What is expected at the look-ahead, where violations are found.
         violated: Whether it is violated.
         weight: The weight with which it counted in the scores; None: it did not count.
+        meanwhile: What was expected in the middle of the interval; None: the same as now.
+
+    >>> MeasureLook("memory", "must", 1.0, 2e6, 1e6, 1e6, violated=True, meanwhile=1e7).missed
+    False
     """
 
     measure: str
@@ -41,6 +47,14 @@ class MeasureLook:
     ahead: float
     violated: bool
     weight: float | None = None
+    meanwhile: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether the interval was not as expected in its own time. What is expected by now may be another thing: this
+        is what a look decides by."""
+        then = self.expected if self.meanwhile is None else self.meanwhile
+        return not MEASURES[self.measure].meets(self.observed, then)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,9 @@ class Tally:
         self._latest = look
         self.looks += 1
         self.switches += look.switches and look.applied
-        for measure in broken(look):
-            self._violated[measure] = self._violated.get(measure, 0.0) + seconds
+        for each in look.measures:
+            if each.missed:
+                self._violated[each.measure] = self._violated.get(each.measure, 0.0) + seconds
 
     def snapshot(self, strategy: str | None, pinned: bool) -> PromiseSnapshot:
         """The sums as plain values, for reports."""

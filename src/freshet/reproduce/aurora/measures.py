@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
+
+from freshet.reproduce.aurora.runs import ALMOST_PERFECT, GOOD
+from freshet.reproduce.registry import Measured
 
 FIXED: Final = "fixed-priority"
 SLOPE: Final = "slope-slack"
@@ -34,3 +37,16 @@ def mean(each: Iterable[Sequence[float]]) -> list[float]:
 def least(each: Iterable[Sequence[float]]) -> list[float]:
     """The smallest over settings, for each seed."""
     return [min(values) for values in zip(*each, strict=True)]
+
+
+def most(reached: Callable[[str, float], Sequence[float]], step: float) -> Measured:
+    """The rate that bucketing push-through sustains with almost perfect QoS over the more that one of the others does.
+
+    Args:
+        reached: The rate that a policy sustains with an average QoS, for each seed.
+        step: The step of the rates.
+    """
+    rates = {(policy, good): reached(policy, good) for policy in PUSHED for good in (ALMOST_PERFECT, GOOD)}
+    others = [max(pair) for pair in zip(*(rates[policy, ALMOST_PERFECT] for policy in PUSHED[:2]), strict=True)]
+    readings = {f"{policy} sustains with {good:g}": each for (policy, good), each in rates.items()}
+    return Measured(over(rates[PUSHED[2], ALMOST_PERFECT], others), readings, grid=step / others[0])

@@ -58,6 +58,8 @@ RECENT: Final = 1000
 SHARES: Final = (0.2, 0.6, 1.0)
 GOOD: Final = 0.95
 """The average QoS from which on a rate counts as sustained."""
+ALMOST_PERFECT: Final = 0.99
+"""The same, where the thesis says that bucketing "is able to sustain almost perfect QoS" (CAR §4.5.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,21 +350,21 @@ def fluctuating(trial: Trial, capacity: float | None = None) -> AuroraWorkload:
     return replace(bed, rate=0.6 * full, storm_rate=1.3 * full)
 
 
-def sustained(trial: Trial, every: Sequence[AuroraRun]) -> list[float]:
+def sustained(trial: Trial, every: Sequence[AuroraRun], good: float = GOOD) -> list[float]:
     """The highest rate up to which the average QoS is good, for each seed; runs come in the order of rising rates."""
     found: list[list[float]] = []
     for run in every:
         found.append(qos(runs(trial, run)))
-        if max(found[-1]) < GOOD:
+        if max(found[-1]) < good:
             break
     by_seed = list(zip(*found, strict=True))
-    return [_last_good([run.bed.rate for run in every[: len(found)]], values) for values in by_seed]
+    return [_last_good([run.bed.rate for run in every[: len(found)]], values, good) for values in by_seed]
 
 
-def _last_good(rates: Sequence[float], values: Sequence[float]) -> float:
+def _last_good(rates: Sequence[float], values: Sequence[float], good: float) -> float:
     last = 0.0
     for rate, value in zip(rates, values, strict=True):
-        if value < GOOD:
+        if value < good:
             break
         last = rate
     return last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from freshet.reproduce.aurora.measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE, minus, over
+from freshet.reproduce.aurora.measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE, minus, most, over
 from freshet.reproduce.aurora.runs import (
     LARGE_RATES,
     PARTITIONS,
@@ -45,15 +45,13 @@ def _(trial: Trial) -> Measured:
     "aurora.fig4.15.bucketing-sustains-most",
     source="CAR §4.5.1, Fig. 4.15",
     published=1.29,
-    how="tuples/s that bucketing push-through sustains over the more that one of the other two does",
+    how="tuples/s at which bucketing push-through has almost perfect QoS (0.99) over the more at which one of the "
+    "other two has; readings: also with 0.95",
     low=1.0001,
     neutral=1.0,
 )
 def _(trial: Trial) -> Measured:
-    rates = {policy: sustained(trial, large_runs(trial, policy)) for policy in PUSHED}
-    others = [max(pair) for pair in zip(rates[PUSHED[0]], rates[PUSHED[1]], strict=True)]
-    readings = {f"{policy} sustains": each for policy, each in rates.items()}
-    return Measured(over(rates[PUSHED[2]], others), readings, grid=250.0 / others[0])
+    return most(lambda policy, good: sustained(trial, large_runs(trial, policy), good), 250.0)
 
 
 @claim(

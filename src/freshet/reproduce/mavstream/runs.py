@@ -145,7 +145,7 @@ def _result(memory: RunMemory, arrivals: Floats, departures: Floats) -> MavResul
     spans = np.diff(times, prepend=0.0)
     latency = [float(part.mean()) if len(part) else float("nan") for part in parts]
     late = np.array(latency) > LATENCY
-    missed = {name: np.array([name in look and look[name].violated for look in seen]) for name in ("latency", "memory")}
+    missed = {name: np.array([name in look and look[name].missed for look in seen]) for name in ("latency", "memory")}
     switches = [
         MavSwitch(look.time, look.to, frozenset(each.measure for each in look.measures if each.violated))
         for look in looks

@@ -55,7 +55,8 @@ class SparkExecutor:
         slots: Maximum number of units that run at once; each has a thread that submits its jobs.
         clock: The engine's; it is woken when a unit has finished.
         vectorise: Whether to compile chains where possible; False runs all of them in Spark's own form.
-        most_join_bytes: Maximum bytes that a join reads in one task; larger joins go through a shuffle.
+        most_join_bytes: Maximum bytes that a join reads in one task; larger joins, if their worker cannot keep them,
+            go through a shuffle.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts; None: as
             measured, for Spark jobs and residents.
         time_limit: Maximum seconds of a job; None: unlimited. A query that takes longer fails.
@@ -108,7 +109,7 @@ class SparkExecutor:
         self._no_residents = no_residents or fewer
         self.jobs.cores = max(1, min(self.jobs.cores, most_parts(free, pool)))
         overhead = OVERHEAD if part_overhead is None else part_overhead
-        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, overhead)
+        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, overhead, kept_bytes)
         self._dispatcher: Dispatcher | None = None
         if pool is not None:
             # With fewer residents than cores, what goes in parts runs as Spark jobs.
@@ -148,6 +149,15 @@ class SparkExecutor:
         """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
 
+    @property
+    def slow(self) -> AbstractSet[int]:
+        """Operators that are not compiled, if there are residents: a unit with one of them is a Spark job."""
+        return self._installation.others if self._has_residents and not self._suspects.alone else frozenset()
+
+    @property
+    def _has_residents(self) -> bool:
+        return self._dispatcher is not None and self._dispatcher.residents.present > 0
+
     def sizes(self, node: int) -> tuple[float, float]:
         """Bytes of a tuple in front of an installed operator and behind it, by the types of its columns."""
         return self._installation.columns.sizes(node)
@@ -167,8 +177,7 @@ class SparkExecutor:
     def way(self, nodes: Collection[int]) -> str:
         """The way in which a unit of these operators would run."""
         way = self._installation.way(nodes)
-        there = self._dispatcher is not None and self._dispatcher.residents.present
-        return RESIDENT if there and way == "vectorised" else way
+        return RESIDENT if self._has_residents and way == "vectorised" else way
 
     def residents(self) -> ResidentsSnapshot:
         """What residents do, for reports. On the engine's thread."""

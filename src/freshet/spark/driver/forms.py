@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from typing import Literal
 
@@ -33,6 +33,7 @@ class Forms:
         """Forgets all answers: the network has changed, and numbers may stand for other nodes."""
         for kept in (self.why_not, self.folds, self.stages, self.is_divisible):
             kept.cache_clear()
+        self.__dict__.pop("others", None)
 
     def operators(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
@@ -69,6 +70,12 @@ class Forms:
             if why := self.why_not(number):
                 return "catalyst", f"{self.network.nodes[number].name}: {why}"
         return "vectorised", "all its expressions are compiled"
+
+    @cached_property
+    def others(self) -> frozenset[int]:
+        """All nodes that are not compiled, of those that queries need."""
+        used = (node.number for node in self.network.nodes if self.network.queries(node.number))
+        return frozenset(number for number in used if self.why_not(number) is not None)
 
     def way(self, nodes: Collection[int]) -> str:
         """A word for how nodes would run as one step: compiled, in Spark's own form, side by side, or in stages."""

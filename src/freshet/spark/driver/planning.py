@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from freshet.kernels.shuffling import MOST_BYTES, pays
+from freshet.kernels.shuffling import MOST_BYTES, JoinSize, pays
 from freshet.kernels.task_split import OVERHEAD, parts_pay
 from freshet.model import Chain, Input, Train, Unit
 from freshet.spark.driver.forms import Form, Forms, FormStage
@@ -36,6 +36,8 @@ class TaskLimits:
     """Maximum bytes that a join reads in one task."""
     part_overhead: float = OVERHEAD
     """Seconds that a second job takes."""
+    kept_bytes: int = 2**30
+    """Memory in which a worker keeps states."""
 
 
 @dataclass(slots=True)  # not frozen: a unit may have a thousand of them, and that would take three times as long
@@ -134,12 +136,13 @@ class Planner:
         if self._is_split(fold):
             return False
         ranges = self._states[fold].ranges
-        remembered = sum(map(_bytes, ranges))
+        limits, remembered = self._limits, sum(map(_bytes, ranges))
         for port, each in enumerate(chain.inputs):
             trains = list(self._trains(each))
-            rows, size = sum(train.rows for train in trains), sum(map(_bytes, trains))
+            rows = sum(train.rows for train in trains)
             others = sum(each.rows for other, each in enumerate(ranges) if other != port)
-            if rows and pays(rows + others, size + remembered, self._limits.cores, self._limits.join_bytes):
+            size = JoinSize(rows, others, sum(map(_bytes, trains)) + remembered)
+            if rows and pays(size, limits.cores, limits.kept_bytes, limits.join_bytes):
                 return True
         return False
 

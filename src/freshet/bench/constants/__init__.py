@@ -1,4 +1,4 @@
-"""``freshet bench constants``: what the constants come from that decide whether the work of a step is divided."""
+"""``freshet bench constants``: where the constants come from that decide how the work of a step is divided."""
 
 from __future__ import annotations
 
@@ -59,9 +59,15 @@ KINDS: Final[Mapping[str, DividedWork]] = {
 }
 """``split``: the tuples of ten queries between two tasks. ``parts``: those of an aggregate with a thousand groups; a
 second job puts them together."""
+REMEMBERED: Final = (500_000, 4_000_000)
+"""Rows that joins remember."""
+_JOIN_TRAIN: Final = 50_000
+_MOST_JOIN_ROUNDS: Final = 2
+_QUERIES: Final = 250
+"""Queries whose tuples wait while the engine looks again."""
 
 
-@bench("Where the constants that decide whether work is divided come from.", takes="about ten minutes")
+@bench("Where the constants that decide how work is divided come from.", takes="about a quarter of an hour")
 def constants(
     stage: Stage,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; each runs every size undivided and divided.")] = 5,
@@ -72,8 +78,16 @@ def constants(
     """Trains of several sizes run in one task and in two, by residents and as Spark jobs. `split_gain_WAY_ROWS` is how
     many times as fast steps of ten queries are in two tasks, `parts_gain_WAY_ROWS` the same of an aggregate of a
     thousand groups with a second job. `..._pays_from_WAY` is the least of the sizes from which on two are faster, 0 if
-    that is none. The constants themselves are among the conditions.
+    that is none.
+
+    `join_s_kept_ROWS`, `join_s_again_ROWS` and `join_s_shuffled_ROWS` are seconds of a step of a join over so many
+    remembered rows: in one task that has kept them, in one that reads them again, and shuffled. `shuffle_gain_...` is
+    how many times as fast the shuffle is. `look_again_share_QUERIES` is the share of a core that looking again costs
+    while a policy runs nothing. The constants themselves are among the conditions.
     """
+    from freshet.bench.constants.joins import JoinTrials
+    from freshet.bench.constants.looks import look_figures
+
     figures: dict[str, float | Spread] = {}
     with stage.spark("constants", master) as session:
         trials = DivisionTrials(stage, session, rounds, trains)
@@ -84,6 +98,12 @@ def constants(
                     gains = {size: trials.gain(kind, way, size, advance) for size in sizes}
                 figures |= {f"{kind}_gain_{way}_{size}": gain for size, gain in gains.items()}
                 figures[f"{kind}_pays_from_{way}"] = pays_from({size: gain.middle for size, gain in gains.items()})
+        joins = JoinTrials(stage, session, min(rounds, _MOST_JOIN_ROUNDS), trains, max(100, round(_JOIN_TRAIN * share)))
+        for remembered in (max(1000, round(rows * share)) for rows in REMEMBERED):
+            with stage.steps(f"join of {remembered:,} rows", min(rounds, _MOST_JOIN_ROUNDS)) as advance:
+                figures |= joins.figures(remembered, advance)
+        stage.say("looking again ...")
+        figures |= look_figures(stage, session, _QUERIES)
     return Result.of(figures, _conditions())
 
 
@@ -152,6 +172,7 @@ def _rows(number: int, rows: int) -> pa.Table:
 
 
 def _conditions() -> dict[str, Any]:
+    from freshet.bench.constants.joins import JOIN
     from freshet.engine.admission import LOOK_AGAIN
     from freshet.kernels import shuffling, task_split
     from freshet.spark.driver import jobs
@@ -169,10 +190,16 @@ def _conditions() -> dict[str, Any]:
             "keyed_rows": task_split.KEYED_ROWS,
             "keyed_state": task_split.KEYED_STATE,
             "shuffled_join_bytes": shuffling.MOST_BYTES,
+            "join_train_s_per_row": shuffling.TRAIN_SECONDS,
+            "join_state_s_per_row": shuffling.STATE_SECONDS,
+            "shuffle_s_per_row": shuffling.SHUFFLE_SECONDS,
+            "shuffle_s": shuffling.SHUFFLE_OVERHEAD,
             "look_again_s": LOOK_AGAIN,
         },
         "elsewhere": "bench state measures states that lie in parts by key, bench overhead what a step costs by way; "
-        "the price of a set is learned while an application runs",
+        "the price of a set is what a step costs by way, learned while an application runs",
+        "join": JOIN,
+        "join_train": f"{_JOIN_TRAIN} rows of one input, of which each meets about one row; nothing expires",
         "queries": queries,
         "trains": f"a backlog; the first {_WARM} trains of a trial are not measured; sides take turns",
         "spread": "least and greatest of a round; figures are ratios of medians",
