@@ -146,7 +146,9 @@ def _places(graph: QueryGraph, way: Way, ending: str) -> list[PathPlace]:
 
 def _fields(operator: Operator, port: int) -> dict[str, Any]:
     if isinstance(operator, Join):
-        return asdict(operator) | {"name": side(operator.name, port), "fold": operator.name, "port": port}
+        fields = asdict(operator) | {"name": side(operator.name, port), "fold": operator.name, "port": port}
+        del fields["sorted"]  # no join gave its rows in the order of a key then
+        return fields
     return asdict(replace(operator, name=operator.name.partition("~")[0]))
 
 

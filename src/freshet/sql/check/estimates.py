@@ -41,7 +41,7 @@ def estimated(node: exp.Expr) -> exp.Expr | None:
 
     >>> from freshet.sql.parse.text import to_sql
     >>> to_sql(estimated(parse_expression("estimate(sum(v))")))
-    'sum(__weight * CAST(v AS DOUBLE))'
+    'SUM(CASE WHEN NOT v IS NULL THEN __weight END * CAST(v AS DOUBLE))'
     """
     name = name_of(node)
     if name not in ESTIMATES:
