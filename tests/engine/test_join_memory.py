@@ -236,7 +236,7 @@ def test_less_memory_lets_go_at_once() -> None:
 )
 def test_bad_input(sql: str, memory: str, why: str) -> None:
     with pytest.raises(UserError, match=why):
-        application(sql, memory, "abc").check()
+        application(sql, memory, "abc", buffer="auto").check()
 
 
 def test_parts_that_are_more_than_the_whole() -> None:

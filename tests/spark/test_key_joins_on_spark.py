@@ -66,8 +66,8 @@ def test_a_shuffle_and_ways_of_buffering_change_no_answer(
     )
 
     def found(buffer: JoinBuffer, most: int) -> Counter[tuple[Any, ...]]:
-        folder = tmp_path / f"{buffer} {most}"
-        return answers(spark, folder, STREAMS, TEXTS, rows, buffer=buffer, most_join_bytes=most)["q"]
+        folder, limits = tmp_path / f"{buffer} {most}", {"most_join_bytes": most, "kept_bytes": most}
+        return answers(spark, folder, STREAMS, TEXTS, rows, buffer=buffer, **limits)["q"]
 
     assert found("log", 0) == expected
     assert set(shuffles) == {0, 1}
