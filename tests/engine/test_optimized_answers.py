@@ -49,7 +49,7 @@ def rows(generator: random.Random, count: int) -> list[dict[str, object]]:
     return [{"ts": number / 3, "k": generator.choice("abc"), "v": generator.randrange(10)} for number in range(count)]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 6, 8])
+@pytest.mark.parametrize("seed", range(9))
 def test_looks_switches_and_crashes_change_no_answer(seed: int) -> None:
     generator = random.Random(seed)
     app = application(generator)
@@ -78,6 +78,6 @@ def test_looks_switches_and_crashes_change_no_answer(seed: int) -> None:
         assert not run.stopped
         found = {name: run.rows(name) for name in QUERIES}
     switched = [look for looks in memory.looks.values() for look in looks if look.switches and look.applied]
-    assert switched
+    assert switched or seed == 7, "there, what a query begins with stays the best"
     for name, expected in answers(app, given).items():
         assert_same(found[name], expected)
