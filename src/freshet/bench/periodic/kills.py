@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import replace
 from typing import Final
 
-from freshet.bench.crash import Victims
-from freshet.bench.crash.kill import draw_kills
+from freshet.bench.crash.until_drained import kill_until_drained
 from freshet.bench.periodic import victim
 from freshet.bench.periodic.answers import AnswerCheck, AnswersChecked
 from freshet.bench.stage import Stage
@@ -28,17 +25,6 @@ def killed_answers(stage: Stage, kills: int, seed: int = 17, rate: float = RATE)
         seed: Of the moments and victims.
         rate: Tuples per second of each stream.
     """
-    folder = stage.folder / "killed"
-    folder.mkdir()
-    with ExitStack() as stack:
-        victims = Victims(folder, rate, victim.__file__)
-        stack.callback(victims.close)
-        with stage.steps("killing", kills) as advance:
-            for kill in draw_kills(kills, seed):
-                # There are no executors of their own: where one would be killed, the driver is.
-                kill = replace(kill, victim="driver") if kill.victim == "executor" else kill
-                victims.run_and_kill(kill, LONGEST_S)
-                advance()
-        victims.drain()
-    with LogReader(folder / "state") as log:
+    state = kill_until_drained(stage, victim.__file__, kills=kills, seed=seed, rate=rate, longest=LONGEST_S)
+    with LogReader(state) as log:
         return AnswerCheck(log, victim.bed_of(rate)).all(log.instances())

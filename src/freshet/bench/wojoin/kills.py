@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
 
-from freshet.bench.crash import Victims
-from freshet.bench.crash.kill import draw_kills
+from freshet.bench.crash.until_drained import kill_until_drained
 from freshet.bench.stage import Stage
 from freshet.bench.wojoin import victim
 from freshet.log import LogReader
@@ -50,19 +48,8 @@ def killed_joins(stage: Stage, kills: int, seed: int = 23, rate: float = RATE) -
         seed: Of the moments and victims.
         rate: Tuples per second of each stream.
     """
-    folder = stage.folder / "killed"
-    folder.mkdir()
-    with ExitStack() as stack:
-        victims = Victims(folder, rate, victim.__file__)
-        stack.callback(victims.close)
-        with stage.steps("killing", kills) as advance:
-            for kill in draw_kills(kills, seed):
-                # There are no executors of their own: where one would be killed, the driver is.
-                kill = replace(kill, victim="driver") if kill.victim == "executor" else kill
-                victims.run_and_kill(kill, LONGEST_S)
-                advance()
-        victims.drain()
-    with LogReader(folder / "state") as log:
+    state = kill_until_drained(stage, victim.__file__, kills=kills, seed=seed, rate=rate, longest=LONGEST_S)
+    with LogReader(state) as log:
         return check(log)
 
 
