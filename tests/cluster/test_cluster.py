@@ -48,7 +48,7 @@ def test_a_resident_runs_what_is_compiled(tmp_path: Path, two_workers: Cluster) 
     assert outcome["ways"]["resident"]["calls"] > 0
 
 
-@pytest.mark.long  # tests/app/test_slots_and_rest.py has one slot in this machine
+@pytest.mark.long  # tests/app/running/test_slots_and_rest.py has one slot in this machine
 def test_with_one_core_there_is_no_resident(tmp_path: Path, two_workers: Cluster) -> None:
     outcome = run_app(tmp_path, two_workers.master, {"spark.cores.max": "1"}, names=COMPILED)
     check(outcome)

@@ -18,7 +18,7 @@ from tests.cluster.cluster import Cluster, cluster
 from tests.cluster.running import check, run_app
 
 # Two executors with residents, and a killed driver, are also in test_residents_in_local_cluster.py and in
-# tests/spark/test_driver_killed.py, which need no cluster.
+# tests/spark/residents/test_driver_killed.py, which need no cluster.
 pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 
 

@@ -72,7 +72,7 @@ def run_app(folder: Path, workers: Cluster, python: Path) -> set[tuple[str, str]
 @pytest.mark.parametrize(
     ("lacks", "words"),
     [
-        # tests/spark/test_session.py has a Python that lacks packages, too.
+        # tests/spark/session/test_session.py has a Python that lacks packages, too.
         pytest.param(
             "sqlglot",
             r"executors cannot import sqlglot: their Python \(.*\) needs numpy, pandas, pyarrow and sqlglot",

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from tests.kernels.expressions import BITS, DAY
+from tests.kernels.expressions.grammar import BITS, DAY
 
 from freshet.model import ARRIVAL, parse_schema
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from tests.app.mutations import mutated
+from tests.app.declared.mutations import mutated
 
 from freshet.app import App
 from freshet.model import UserError

@@ -306,7 +306,7 @@ def test_another_version_is_another_query() -> None:
 
 MODULE = """
 import freshet
-from tests.app.test_remembering import Changes, Sessions
+from tests.app.declared.test_remembering import Changes, Sessions
 
 
 @freshet.operator(

@@ -1,5 +1,5 @@
-"""An application on a Spark of one slot that ran before: ``python -m tests.app.one_slot FOLDER``. It prints a line of
-JSON."""
+"""An application on a Spark of one slot that ran before: ``python -m tests.app.running.one_slot FOLDER``. It prints a
+line of JSON."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from freshet.model import UserError
 ROWS = pa.table({"v": np.random.default_rng(1).random(100_000)})
 
 
-@pytest.mark.long  # it loads Spark until answers are late; tests/engine/test_beta.py does the same in simulated time
+@pytest.mark.long  # it loads Spark until answers are late; engine/optimizer/test_beta.py does it in simulated time
 @pytest.mark.spark
 def test_beta_follows_load_steps(tmp_path: Path) -> None:
     """With little to do it is as fresh as can be, under an overload as quick as can be, and back again."""

@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 def test_with_one_slot_there_are_no_residents_and_everything_runs(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "ignore", "-m", "tests.app.one_slot", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    command = [sys.executable, "-W", "ignore", "-m", "tests.app.running.one_slot", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[3], check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
     answers = told["answers"]

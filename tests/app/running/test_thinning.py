@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.app.thinned import application, check, push
+from tests.app.running.thinned import application, check, push
 
 from freshet.log import LogReader
 from freshet.model import UserError
 
 pytestmark = pytest.mark.spark
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.timeout(0)
@@ -64,7 +64,7 @@ def thinned_and_killed(folder: Path, waits: Sequence[float]) -> None:
     """Kills one process after the other, each so many seconds after it began to thin; the last run must be right."""
     for seed, wait in enumerate(waits):
         child = subprocess.Popen(
-            [sys.executable, "-m", "tests.app.thinned", str(folder), str(seed)],
+            [sys.executable, "-m", "tests.app.running.thinned", str(folder), str(seed)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         assert child.stdout is not None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tests.engine.test_periodic import COLUMNS, QUERIES, Arrival, answers, batch
+from tests.engine.periodic.test_periodic import COLUMNS, QUERIES, Arrival, answers, batch
 
 from freshet import App
 from freshet.kernels.keeping import kept_mask

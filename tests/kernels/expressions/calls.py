@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.kernels.expressions import INTEGRAL, NUMERIC, Expression, Grammar, common
+from tests.kernels.expressions.grammar import INTEGRAL, NUMERIC, Expression, Grammar, common
 
 FRACTIONAL = ("float", "double")
 DATES = ("date", "timestamp")

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.expressions import TYPES
+from tests.kernels.expressions.grammar import TYPES
 from tests.kernels.tables import make_table, numbers, pool
 
 from freshet.kernels.expressions.arrow import decode, encode, take

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kernels.calls import Calls
-from tests.kernels.expressions import TYPES
+from tests.kernels.expressions.calls import Calls
+from tests.kernels.expressions.grammar import TYPES
+from tests.kernels.superbox.test_program_spark import ask, session  # noqa: F401
 from tests.kernels.tables import make_table, numbers, random_rows
-from tests.kernels.test_program_spark import ask, session  # noqa: F401
 
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Filter, Project

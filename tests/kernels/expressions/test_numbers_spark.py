@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kernels.superbox.test_program_spark import ask, session  # noqa: F401
 from tests.kernels.tables import make_table, numbers
-from tests.kernels.test_program_spark import ask, session  # noqa: F401
 
 from freshet.kernels import Program, Unsupported
 from freshet.model import Project

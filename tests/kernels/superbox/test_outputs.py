@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from tests.kernels.expressions import TYPES, Grammar
+from tests.kernels.expressions.grammar import TYPES, Grammar
 from tests.kernels.tables import make_table, random_rows
 
 from freshet.kernels import ChainOutput, Program

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.kernels.expressions import TYPES, Expression, Grammar, evaluate
+from tests.kernels.expressions.grammar import TYPES, Expression, Grammar, evaluate
 from tests.kernels.tables import make_table, numbers, pool, strict
 
 from freshet.kernels import Program

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.kernels.expressions import LITERALS, NUMERIC, TYPES, Expression, Grammar, common
+from tests.kernels.expressions.grammar import LITERALS, NUMERIC, TYPES, Expression, Grammar, common
+from tests.kernels.expressions.test_semantics import CASES, TABLE
 from tests.kernels.tables import make_table, numbers, random_rows, strict
-from tests.kernels.test_semantics import CASES, TABLE
 
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Filter, Project

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
-from tests.log import odd
+from tests.log.intake import odd
 
 from freshet.log import Intake, Limits, Log
 from freshet.model import Stream, parse_schema

@@ -13,8 +13,8 @@ WAYS = ["push", "frame", "csv", "json", "parquet"]
 
 
 def fuzz(way: str, rows: int, seed: int, limit: float) -> None:
-    command = [sys.executable, "-m", "tests.log.fuzz_child", way, str(rows), str(seed)]
-    child = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=limit)
+    command = [sys.executable, "-m", "tests.log.intake.fuzz_child", way, str(rows), str(seed)]
+    child = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=limit)
     assert child.returncode == 0, child.stderr[-3000:]
     counts = json.loads(child.stdout)
     assert counts["exceptions"] == 0, child.stderr[-3000:]

@@ -115,7 +115,7 @@ def test_a_closed_log_says_so(tmp_path: Path) -> None:
 
 
 def test_kinds_are_found_once_in_a_folder_of_format_3(tmp_path: Path) -> None:
-    with tarfile.open(Path(__file__).parents[1] / "takeover" / "v3" / "waiting.tar.gz") as archive:
+    with tarfile.open(Path(__file__).parents[2] / "takeover" / "v3" / "waiting.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     with LogReader(tmp_path / "state") as before:
         # One that is only read stays as it is.

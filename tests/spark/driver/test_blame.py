@@ -135,7 +135,7 @@ harness.executor.close()
 
 @pytest.mark.timeout(600)
 def test_who_takes_the_jvm_along_is_found_over_restarts(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
 
     def start() -> list[str]:
         done = subprocess.run(

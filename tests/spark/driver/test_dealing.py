@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, query, write_train
-from tests.spark.test_residents import SCHEMA, Hooked, rows, sleep_while_there
+from tests.spark.residents.test_residents import SCHEMA, Hooked, rows, sleep_while_there
 
 from freshet.model import UnitResult
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.kernels.expressions import TYPES, Expression, Grammar
+from tests.kernels.expressions.grammar import TYPES, Expression, Grammar
 from tests.kernels.tables import make_table, numbers, random_rows
 from tests.spark.kit import Harness, output_train, query, write_train
 

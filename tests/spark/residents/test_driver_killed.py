@@ -19,7 +19,7 @@ import json, signal, sys, time
 from pathlib import Path
 from freshet.spark.session.session import open_session
 from tests.spark.kit import Harness
-from tests.spark.test_residents import Hooked, sleep_while_there
+from tests.spark.residents.test_residents import Hooked, sleep_while_there
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
 folder = Path(sys.argv[1])
@@ -43,7 +43,7 @@ def test_nothing_is_left_behind(tmp_path: Path, master: str, by: signal.Signals)
     """The driver is killed, or its terminal is closed."""
     driver = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path), master], stdout=subprocess.PIPE, text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert driver.stdout is not None
     told = json.loads(driver.stdout.readline())
@@ -79,7 +79,7 @@ def test_a_program_that_ends_without_ending_its_run_leaves_nothing_behind(tmp_pa
     """As the kernel of a notebook does that is restarted."""
     driver = subprocess.Popen(
         [sys.executable, "-c", _ENDS, str(tmp_path / "state")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, cwd=Path(__file__).parents[2],
+        text=True, cwd=Path(__file__).parents[3],
     )  # fmt: skip
     assert driver.stdin is not None
     assert driver.stdout is not None

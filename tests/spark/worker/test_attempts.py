@@ -57,7 +57,7 @@ def test_only_the_attempt_that_reported_is_committed(tmp_path: Path):
         text=True,
         timeout=280,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
