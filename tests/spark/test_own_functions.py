@@ -15,7 +15,7 @@ from freshet.model import UnitResult, parse_schema
 from freshet.model.functions import Vectorised, make_known
 from freshet.sql import OwnFunctions, build_query, make_macro
 
-Run = Callable[[str, str], tuple[pa.Table | None, UnitResult]]
+Run = Callable[..., tuple[pa.Table | None, UnitResult]]
 SCHEMA = parse_schema("v int, s string")
 ROWS = {"v": pa.array([1, None, 3, 4], pa.int32()), "s": ["a", "b", "cd", "efg"]}
 
@@ -47,8 +47,9 @@ def run(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> 
     with Harness(spark, tmp_path, vectorise=request.param) as harness:
         train = write_train(tmp_path, "st", with_arrivals(pa.table(ROWS)))
 
-        def one(name: str, sql: str) -> tuple[pa.Table | None, UnitResult]:
-            harness.install({"st": SCHEMA}, build_query(name, sql, {"st": SCHEMA}, functions=own()))
+        def one(name: str, sql: str, fail: bool = False) -> tuple[pa.Table | None, UnitResult]:
+            query = build_query(name, sql, {"st": SCHEMA}, functions=own())
+            harness.install({"st": SCHEMA}, query, fail={name} if fail else set())
             result = harness.run(harness.unit(train, name))
             return harness.read(result, name), result
 
@@ -70,6 +71,19 @@ def test_values_errors_and_nulls(run: Run) -> None:
     }
     # The row with 3 fails in the filter and in c; in d nobody asks for it.
     assert sum(chain.errors for chain in result.chains) == 2
+
+
+def test_what_it_raises_is_the_reason_of_a_query_that_an_error_fails(run: Run) -> None:
+    table, result = run("q", "SELECT no_threes(v) AS x, v / 2 AS half FROM st WHERE v > 1", fail=True)
+    assert table is None or not table.num_rows
+    counted = "1 evaluation error in 4 tuples (on_error = fail)"
+    assert [chain.failure for chain in result.chains] == [f"{counted}: function no_threes raised ValueError: three"]
+    _, result = run("r", "SELECT no_threes(v) AS x, v DIV (v - 4) AS y FROM st WHERE v <> 3", fail=True)
+    (reason,) = [chain.failure for chain in result.chains]
+    assert reason is not None
+    assert "three" not in reason, "it raised for a tuple that the query does not want"
+    assert reason.startswith(counted)
+    assert "DIV (v - 4)" in reason
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,10 @@ _KEY: Final = re.compile(r"(__\w+?_[0-9a-f]{12})(?:_try)?\b", re.IGNORECASE)
 
 _TOLD: Final[set[str]] = set()
 """Functions of which this process has told an error."""
+_RAISED: Final[dict[str, str]] = {}
+"""By the key of a function: what it raised first since :func:`forget_raised`."""
+_MOST_TOLD: Final = 500
+"""Number of characters of what a function raised."""
 
 
 def _key(name: str, *told: str) -> str:
@@ -55,7 +59,7 @@ class Function:
 
     @property
     def try_key(self) -> str:
-        """How Spark's expressions call its form that does not raise: a struct of its value and whether it failed."""
+        """How Spark's expressions call its form that does not raise: a struct of its value and what it raised."""
         return f"{self.key}_try"
 
 
@@ -77,7 +81,7 @@ class Vectorised(Function):
     >>> share = Vectorised("share", (pa.int64(),), pa.int64(), "1", lambda: lambda x: pc.divide(10, x))
     >>> values, failed = share.apply([pa.array([5, 0, None, 2])])
     >>> values.to_pylist(), failed
-    ([2, None, None, 5], [1])
+    ([2, None, None, 5], {1: 'function share raised ArrowInvalid: divide by zero'})
     """
 
     load: Callable[[], Callable[..., Any]]
@@ -87,20 +91,22 @@ class Vectorised(Function):
         wrong = _why_not(self.load(), len(self.takes))
         return None if wrong is None else f"it does not take ({', '.join(map(type_text, self.takes))}): {wrong}"
 
-    def apply(self, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
-        """Its values, and the numbers of the rows for which it raised; there the value is NULL.
+    def apply(self, arrays: Sequence[pa.Array]) -> tuple[pa.Array, dict[int, str]]:
+        """Its values, and for each row for which it raised, what it raised; there the value is NULL.
 
         If the whole call raises, each half is called by itself, down to single rows.
 
         Raises:
             UserError: It returned something other than its declaration says.
         """
-        failed: list[int] = []
+        failed: dict[int, str] = {}
         parts = self._parts(self.load(), arrays, 0, failed) or [pa.array([], self.returns)]
+        if failed:
+            _RAISED.setdefault(self.key, next(iter(failed.values())))
         return (parts[0] if len(parts) == 1 else pa.concat_arrays(parts)), failed
 
     def _parts(
-        self, call: Callable[..., Any], arrays: Sequence[pa.Array], first: int, failed: list[int]
+        self, call: Callable[..., Any], arrays: Sequence[pa.Array], first: int, failed: dict[int, str]
     ) -> list[pa.Array]:
         rows = len(arrays[0])
         if not rows:
@@ -111,20 +117,20 @@ class Vectorised(Function):
             raise
         except Exception as error:
             if rows == 1:
-                failed.append(first)
-                self._warn(error)
+                what = f"function {self.name} raised {type(error).__name__}: {error}"[:_MOST_TOLD]
+                failed[first] = what
+                self._warn(what)
                 return [pa.nulls(1, self.returns)]
             half = rows // 2
             left = self._parts(call, [array.slice(0, half) for array in arrays], first, failed)
             return left + self._parts(call, [array.slice(half) for array in arrays], first + half, failed)
         return [self._fitting(made, rows)]
 
-    def _warn(self, error: Exception) -> None:
+    def _warn(self, what: str) -> None:
         """Tells the first error in a process: the others may be millions, and a query only counts them."""
         if self.key not in _TOLD:
             _TOLD.add(self.key)
-            what = f"{type(error).__name__}: {error}"
-            warnings.warn(f"function {self.name} raised {what}; such rows are evaluation errors", stacklevel=2)
+            warnings.warn(f"{what}; such rows are evaluation errors", stacklevel=2)
 
     def _fitting(self, made: Any, rows: int) -> pa.Array:
         if isinstance(made, pa.ChunkedArray):
@@ -230,6 +236,11 @@ def known_function(key: str | None) -> Function | None:
     return found if isinstance(found, Function) else None
 
 
+def is_tried(name: str | None) -> bool:
+    """Whether a name is the :attr:`~Function.try_key` of a function of this process."""
+    return name is not None and name.endswith("_try") and known_function(name.removesuffix("_try")) is not None
+
+
 def known_operator(key: str) -> OwnOperator:
     """The operator of a key."""
     found = _KNOWN.get(key)
@@ -253,3 +264,23 @@ def functions_in(text: str) -> list[Function | OwnOperator]:
     """The functions and operators that a text names, each once, also in their forms that do not raise."""
     found = (_KNOWN.get(key.lower()) for key in _KEY.findall(text))
     return sorted({each.key: each for each in found if each is not None}.values(), key=lambda each: each.key)
+
+
+def forget_raised() -> None:
+    """Forgets what functions have raised in this process."""
+    _RAISED.clear()
+
+
+def raised_in(operators: Sequence[object]) -> str:
+    """What a function that operators call has raised in this process since :func:`forget_raised`; empty: nothing.
+
+    >>> wrong = make_known(Vectorised("wrong", (pa.int64(),), pa.int64(), "1", lambda: lambda x: x.no_method()))
+    >>> values, failed = wrong.apply([pa.array([1])])
+    >>> raised_in([f"{wrong.key}(v) > 1"])
+    "function wrong raised AttributeError: 'pyarrow.lib.Int64Array' object has no attribute 'no_method'"
+    >>> forget_raised()
+    >>> raised_in([f"{wrong.key}(v) > 1"])
+    ''
+    """
+    called = functions_in(repr(operators)) if _RAISED else ()
+    return next((_RAISED[each.key] for each in called if each.key in _RAISED), "")

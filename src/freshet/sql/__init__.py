@@ -1,5 +1,6 @@
 """Continuous queries in SQL: from text to a query graph, and what can be said of expressions without Spark."""
 
+from freshet.sql.check.failing import what_raised, why_failed
 from freshet.sql.check.safe import error_count, safe
 from freshet.sql.functions import OwnFunctions, check_function_name, make_macro
 from freshet.sql.lower.build import build_query
@@ -19,4 +20,6 @@ __all__ = [
     "flatten",
     "make_macro",
     "safe",
+    "what_raised",
+    "why_failed",
 ]

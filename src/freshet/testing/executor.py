@@ -44,8 +44,10 @@ from freshet.model import (
     UserError,
     version_stream,
 )
+from freshet.model.functions import forget_raised, raised_in
 from freshet.model.scheduling.unit import KeptCounts, Worths, components, given_by
 from freshet.model.schema import with_arrival, with_one_arrival
+from freshet.sql import why_failed
 from freshet.testing.faults import Faults
 
 
@@ -174,10 +176,12 @@ class InProcessExecutor:
             kept.clear()
         return kept
 
-    def why_failed(self, chain: Chain, errors: int) -> str | None:
+    def why_failed(self, chain: Chain, errors: int, rows: int) -> str | None:
         """Why the errors of a chain count as a failure; None if they do not."""
-        strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
-        return f"{errors} evaluation error{'s' if errors > 1 else ''}" if strict else None
+        if not errors or self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0])):
+            return None
+        operators = self.operators(chain.nodes)
+        return why_failed(errors, rows, operators, raised_in(operators))
 
 
 class _OnlySpark:
@@ -258,6 +262,7 @@ class _TaskInProcess:
 
     def run(self, chains: Mapping[int, Chain]) -> tuple[dict[int, ChainResult], SegmentFile]:
         """Runs chains, which have these places in the unit, and writes one file."""
+        forget_raised()
         results: dict[int, ChainResult] = {}
         places = {place: number for number, place in enumerate(chains)}
         runner = Runner([_renumbered(chain, places) for chain in chains.values()], self)
@@ -301,7 +306,7 @@ class _TaskInProcess:
         return dropped
 
     def _result(self, chain: Chain, made: Made) -> ChainResult:
-        failure = made.failure or self._executor.why_failed(chain, made.errors)
+        failure = made.failure or self._executor.why_failed(chain, made.errors, sum(made.entered))
         entered = (sum(made.entered), *made.passed[:-1])
         ports = made.entered if chain.tells_ports else ()
         cost = self._executor.cost

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 
-from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
+from freshet.model import Chain, ChainResult, Input, Operator, Segment, State, Train, Unit
 from freshet.model.scheduling.unit import given_by
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
@@ -133,14 +133,18 @@ class Course:
             before = [results[each] for each in _places(chain)]
             report = ChainReport.together([some[place] for some in found if place in some], len(chain.nodes))
             entered = sum(report.entered) if report.entered else chain.rows + sum([each.rows_out for each in before])
-            is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
-            result = combine(chain, entered, report, is_strict)
+            result = combine(chain, entered, report, self._strict_operators(chain) if report.errors else ())
             failures = [each.failure for each in before if each.failure]
             results.append(replace(result, rows_out=0, failure=failures[0]) if failures else result)
             self._note(number, results[-1], states.get(place, ()))
         accepted = {place for place, result in enumerate(results) if result.failure is None}
         written = [self._written(number, all_well=len(accepted) == len(results)) for number in numbers]
         self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
+
+    def _strict_operators(self, chain: Chain) -> list[Operator]:
+        """The operators of a chain that an evaluation error fails; none of any other chain."""
+        is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
+        return [self._installed.network.nodes[number].operator for number in chain.nodes] if is_strict else []
 
     def _written(self, number: int, all_well: bool) -> tuple[str, ...]:
         """The streams that the output of a piece goes to. If others failed, it may be the input of one of them."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlglot
 
 from freshet.model import ARRIVAL, Operator
-from freshet.sql import error_count, flatten, safe
+from freshet.sql import error_count, flatten, safe, what_raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,16 @@ class ChainSql:
         """How many evaluation errors a tuple makes on its way, given the column that holds its stage."""
         terms = [f"CASE WHEN {stage} >= {reached} THEN {count} ELSE 0 END" for reached, count in self.counts]
         return " + ".join(terms) or "0"
+
+    def raised(self, stage: str) -> str | None:
+        """What the user's own functions raised where evaluation errors were counted, for one tuple; NULL: nothing.
+        None if it calls no such function."""
+        found = [
+            f"CASE WHEN {stage} >= {reached} THEN {raised} END"
+            for reached, count in self.counts
+            for raised in what_raised(count)
+        ]
+        return f"coalesce({', '.join(found)})" if found else None
 
     def columns_used(self, columns: Sequence[str]) -> set[str]:
         """The input columns that are needed. A name counts anywhere in a text, because a field looks like a column."""

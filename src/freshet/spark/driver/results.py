@@ -6,9 +6,10 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Unit, UnitResult
+from freshet.model import Chain, ChainResult, Operator, OperatorRun, SegmentFile, Unit, UnitResult
 from freshet.model.scheduling.unit import NOTHING_KEPT, KeptCounts, Worths
 from freshet.spark.worker.report import ChainReport, TaskReport
+from freshet.sql import why_failed
 
 
 @dataclass
@@ -74,11 +75,12 @@ class Outcome:
         self.worths += other.worths
 
 
-def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = False) -> ChainResult:
-    """The result of a chain that this number of rows entered; if it ``is_strict``, evaluation errors fail it."""
+def combine(chain: Chain, rows: int, report: ChainReport, strict: Sequence[Operator] = ()) -> ChainResult:
+    """The result of a chain that this number of rows entered. Evaluation errors fail it if its operators are given as
+    ``strict``."""
     failure, errors = report.failure, report.errors
-    if failure is None and errors and is_strict:
-        failure = f"{errors} evaluation error{'s' if errors > 1 else ''} in {rows} tuples (on_error = fail)"
+    if failure is None and errors and strict:
+        failure = why_failed(errors, rows, strict, report.raised)
     runs = []
     for number, rows_out, nanos in zip(chain.nodes, report.passed, report.nanos, strict=True):
         runs.append(OperatorRun(number, rows, rows_out, nanos / 1e9))

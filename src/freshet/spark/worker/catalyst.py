@@ -2,7 +2,8 @@
 
 ``range(P) -> mapInArrow (train) -> select -> mapInArrow (file)``, without an exchange, built once per set of
 chains. The select makes three columns per chain: the *stage* (how many of its filters let the tuple pass, in
-order), the evaluation errors, and the output columns as a struct that is NULL where the tuple was filtered out. So
+order), the evaluation errors, and the output columns as a struct that is NULL where the tuple was filtered out. If the
+chain calls functions of the user's own, another column has what they raised, behind the columns of all chains. So
 a tree of chains is one pass over one train, and the selectivity of each filter is seen although Spark merges them.
 """
 
@@ -50,8 +51,10 @@ def catalyst_plan(
     # because the stage is used more than once.
     staged = train.select("*", *(F.expr(text.stage()).alias(f"__stage_{i}") for i, text in enumerate(texts)))
     columns_out = [column for i, text in enumerate(texts) for column in _columns(i, text)]
-    write = partial(write_outputs, tuple(with_arrival(output) for output in outputs))
-    return staged.select(ARRIVAL, BEGAN, *columns_out).mapInArrow(write, REPORT_COLUMNS)
+    raised = {i: expression for i, text in enumerate(texts) if (expression := text.raised(f"__stage_{i}")) is not None}
+    told = [F.expr(expression).alias(f"__raised_{i}") for i, expression in raised.items()]
+    write = partial(write_outputs, tuple(with_arrival(output) for output in outputs), tuple(raised))
+    return staged.select(ARRIVAL, BEGAN, *columns_out, *told).mapInArrow(write, REPORT_COLUMNS)
 
 
 def _columns(number: int, text: ChainSql) -> tuple[Column, Column, Column]:
@@ -77,8 +80,11 @@ def read_leaf(columns: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> It
         yield batch.append_column(BEGAN, began)
 
 
-def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The writer: splits the select's columns by chain and writes the file."""
+def write_outputs(
+    schemas: tuple[pa.Schema, ...], raising: tuple[int, ...], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The writer: splits the select's columns by chain and writes the file. Chains that are ``raising`` have a column
+    of what they raised."""
     received = list(batches)
     ended = time.monotonic_ns()
     task = Task.begin()
@@ -92,9 +98,17 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
     nanos = _shares(ended - began, rows, counts)
     for i in range(len(chains)):
         errors = sum(pc.sum(batch.column(3 + 3 * i)).as_py() or 0 for batch in received)
-        report = ChainReport(i, None, counts[i], nanos[i], (), errors, None, (rows,) if train.keep else ())
+        told = _first(received, 2 + 3 * len(chains) + raising.index(i)) if errors and i in raising else ""
+        entered = (rows,) if train.keep else ()
+        report = ChainReport(i, None, counts[i], nanos[i], (), errors, None, entered, raised=told)
         task.add(report, _output(received, 4 + 3 * i, schemas[i]))
     yield task.finish()
+
+
+def _first(batches: Sequence[pa.RecordBatch], column: int) -> str:
+    """The first text of a column; empty: there is none."""
+    found = (pc.drop_null(batch.column(column)) for batch in batches)
+    return next((str(texts[0]) for texts in found if len(texts)), "")
 
 
 def _passed(task: Task, chain: Chain, batches: Sequence[pa.RecordBatch], column: int) -> tuple[int, ...]:

@@ -109,7 +109,7 @@ def register_functions(session: SparkSession, texts: str) -> None:
     known = _REGISTERED.setdefault(session, set())
     for function in functions_in(texts):
         if isinstance(function, Vectorised) and function not in known:
-            kind = f"struct<value:{type_text(function.returns)},failed:boolean>"
+            kind = f"struct<value:{type_text(function.returns)},raised:string>"
             session.udf.register(function.try_key, arrow_udf(_trying(packed(function)), kind))  # type: ignore[call-overload]
             known.add(function)
 
@@ -119,9 +119,9 @@ def _trying(function: Packed) -> Callable[..., pa.Array]:
         own = _function(function)
         assert isinstance(own, Vectorised)
         values, failed = own.apply([array.cast(kind) for array, kind in zip(arrays, own.takes, strict=True)])
-        wrong = set(failed)
-        marks = pa.array([row in wrong for row in range(len(values))]) if wrong else pa.repeat(False, len(values))
-        return pa.StructArray.from_arrays([values, marks], names=["value", "failed"])
+        told = list(map(failed.get, range(len(values)))) if failed else None
+        raised = pa.array(told, pa.string()) if told else pa.nulls(len(values), pa.string())
+        return pa.StructArray.from_arrays([values, raised], names=["value", "raised"])
 
     return trying
 

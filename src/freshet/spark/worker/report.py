@@ -37,7 +37,8 @@ class ChainReport(NamedTuple):
     ``member`` is its output in the task's file. ``passed`` has the rows that came out of each operator, ``nanos`` the
     time spent in each. ``arrivals`` are arrival times of the output at evenly spaced ranks. ``entered`` has the rows
     that came in at each port, if not all tuples of its trains were kept. ``share`` is how much of what was to be kept
-    was read, if the time of an instance was over before.
+    was read, if the time of an instance was over before. ``raised`` is what one of the user's functions raised, if
+    evaluation errors came from there.
     """
 
     chain: int
@@ -49,6 +50,7 @@ class ChainReport(NamedTuple):
     failure: str | None = None
     entered: tuple[int, ...] = ()
     share: float = 1.0
+    raised: str = ""
 
     @classmethod
     def together(cls, reports: Sequence[ChainReport], operators: int) -> ChainReport:
@@ -69,6 +71,7 @@ class ChainReport(NamedTuple):
             sum(report.errors for report in reports),
             next((report.failure for report in reports if report.failure), None),
             tuple(map(sum, zip(*(report.entered for report in reports if report.entered), strict=True))),
+            raised=next((report.raised for report in reports if report.raised), ""),
         )
 
 
@@ -203,8 +206,8 @@ def _chain(
     chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, errors: int, failure: str | None, *rest: Any
 ) -> ChainReport:
     whole = member and tuple(member), tuple(passed), tuple(nanos), tuple(arrivals)
-    entered, share = rest
-    return ChainReport(chain, *whole, errors, failure, tuple(entered), share)
+    entered, share, raised = rest
+    return ChainReport(chain, *whole, errors, failure, tuple(entered), share, raised)
 
 
 def _state(chain: int, stream: str, dropped: int, member: Any) -> StateReport:

@@ -28,6 +28,7 @@ from freshet.kernels.typer import KernelTyper
 from freshet.kernels.unit_states import UnitStates
 from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, version_stream
+from freshet.model.functions import forget_raised, raised_in
 from freshet.model.scheduling.unit import KeptCounts, components
 from freshet.spark.driver.failures import Retry, no_blame
 from freshet.spark.worker.assignment import is_whole
@@ -57,6 +58,7 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
         task: The task.
         between: Is called after each chain; it may raise to end the task early.
     """
+    forget_raised()
     setting = TaskSetting(task)
     mine = _mine(task, setting)
     places = list(mine)
@@ -68,7 +70,10 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
             setting.fail(task.assignment.chains[place])
             failed = True
         entered = made.entered if task.assignment.chains[place].tells_ports else ()
-        done = ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure, entered, made.share)
+        raised = raised_in(task.spec.chain(task.assignment.chains[place].nodes)) if made.errors else ""
+        done = ChainReport(
+            place, None, made.passed, made.nanos, (), made.errors, made.failure, entered, made.share, raised
+        )
         task.add(done, made.table)
         between()
     for number, table in runner.shared.items() if failed else ():

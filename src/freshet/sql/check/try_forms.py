@@ -49,8 +49,8 @@ def attempt(node: exp.Expr) -> Attempt | None:
         return _cast(cast(arguments[0], name), arguments)
     own = known_function(name)
     if own is not None:
-        value, failed = (with_fields(call(own.try_key, *arguments), [name]) for name in ("value", "failed"))
-        return Attempt(value, (), failed)
+        value, raised = (with_fields(call(own.try_key, *arguments), [name]) for name in ("value", "raised"))
+        return Attempt(value, (), exp.Not(this=is_null(raised)))
     if name in _CALLS:
         return _CALLS[name](node, arguments)
     if f"try_{name}" in functions() and not is_aggregate(node):

@@ -35,7 +35,7 @@ def own_call(function: Function, scope: RuleScope, arguments: Sequence[Node]) ->
         value.errors = reduce(total, [each.errors for each in values])
         if failed:
             errors = np.zeros(frame.rows, np.int32)
-            errors[failed] = 1
+            errors[[*failed]] = 1
             value.errors = total(value.errors, errors)
         return value
 
