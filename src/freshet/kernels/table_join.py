@@ -176,8 +176,8 @@ def _pair_program(operator: Lookup, schema: pa.Schema) -> Program:
         return Program([[*filters, Project(operator.name, ((_PAIR, _PAIR),))]], schema.append(pa.field(_PAIR, _INT)))
     except Unsupported as reason:
         raise UserError(
-            f"{reason} is not compiled, so that it cannot tell which tuples of a LEFT JOIN with {operator.table} have "
-            "no row: compute it in a query before, and give the condition the column"
+            f"{reason} is not compiled, so it cannot be used to find the tuples of a LEFT JOIN with {operator.table} "
+            "that have no row: compute it in a query before this one, and use its column in the condition"
         ) from None
 
 
@@ -219,8 +219,8 @@ def table_program(operator: Lookup) -> Program:
         return Program([operator.operators], schema)
     except Unsupported as reason:
         raise UserError(
-            f"{reason} is not compiled, so that it is not computed of the rows of table {operator.table} before they "
-            "are joined: give its file a column with the value"
+            f"{reason} is not compiled, so it cannot be computed for the rows of table {operator.table} before they "
+            "are joined: add a column with the value to its file"
         ) from None
 
 

@@ -70,7 +70,7 @@ MISTAKES = [
     ("query", "overload = 'thin'", "queries.q.overload: must be a list of \"defer\" and \"thin\", not 'thin'"),
     ("query", "overload = ['thn']", "queries.q.overload: must be a list of \"defer\" and \"thin\", but has 'thn'"),
     ("query", "value = 'size'",
-     'queries.q: value says which tuples go first, but none may go: add overload = ["defer", "thin"]'),
+     'queries.q: value says which tuples are left out first, but none may be: add overload = ["defer", "thin"]'),
     ("query", "expect = {}",
      "queries.q.expect: names no measure: use latency, memory or throughput, such as latency = '2 s'"),
     ("query", "expect = {every = '1 s'}",

@@ -258,7 +258,9 @@ def declare_query(
         wishes = Expectations() if expect is None else _expectations(expect, settings or Settings())
         under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
         if value is not None and "thin" not in under_load:
-            raise UserError('value says which tuples go first, but none may go: add overload = ["defer", "thin"]')
+            raise UserError(
+                'value says which tuples are left out first, but none may be: add overload = ["defer", "thin"]'
+            )
         plan, memory = WeightPlan.parse(weight), join_memory_of(join_memory)
         promises = Promises(
             plan.other,
