@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,25 @@ def test_a_query_that_fails_is_told() -> None:
         answers(app, {"s": [{"v": 0}]})
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"cases": 0}, "cases is the number of schedules, at least 1: it cannot be 0"),
+        ({"cases": -1}, "it cannot be -1"),
+        ({"policies": []}, "policies must name at least one policy"),
+    ],
+)
+def test_a_check_that_would_check_nothing_is_refused(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(UserError, match=re.escape(told)):
+        check_invariant(shop(), {}, **asked)
+
+
+@pytest.mark.parametrize("name", ["crashes", "faults", "resplits"])
+def test_a_schedule_has_shares_from_0_to_1(name: str) -> None:
+    with pytest.raises(UserError, match=f"{name} must be from 0 to 1, not 1.5"):
+        Schedule(**{name: 1.5})
+
+
 def test_a_schedule_that_changes_answers_is_found_and_can_be_seen_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # An engine that loses all but two tuples of a train.
     monkeypatch.setattr(executor, "read_train", lambda *given: read_train(*given).slice(0, 2))
@@ -152,7 +172,7 @@ def test_a_schedule_that_changes_answers_is_found_and_can_be_seen_again(monkeypa
     with pytest.raises(AssertionError) as raised:
         check_invariant(app, {"s": rows}, cases=20, seed=5)
     told = str(raised.value)
-    assert "query q answers otherwise under another schedule: " in told
+    assert "query q gives other answers under another schedule: " in told
     assert "unexpected: {'v': 2}" in told
     assert "the schedule:  Schedule(policies=(" in told
     seed = int(told.rpartition("seed=")[2].rstrip(")"))

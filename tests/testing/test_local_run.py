@@ -87,6 +87,10 @@ def test_a_fault_where_it_cannot_be_is_refused() -> None:
         Faults().cancel("commit")
     with pytest.raises(UserError, match="nth counts from 1 on"):
         Faults().fail("begin", nth=0)
+    with pytest.raises(UserError, match="share must be from 0 to 1, not 2"):
+        Faults.at_random(1, 2)
+    with pytest.raises(UserError, match=r"not -0\.5"):
+        Faults().raise_in("large", -0.5)
 
 
 def test_a_crash_keeps_what_was_pushed_and_forgets_what_was_on_its_way(app: App) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from freshet.app import App
+from freshet.model import UserError
 from freshet.testing.compare import TOLERANCE, difference
 from freshet.testing.schedule import POLICIES, Schedule
 from freshet.testing.script import Given, Script, read_script
@@ -60,12 +61,17 @@ def check_invariant(
 
     Raises:
         AssertionError: A schedule gives other answers. The error says which schedule, and how the answers differ.
+        UserError: There are no cases or no policies to check.
 
     >>> app = App("shop")
     >>> app.stream("orders", "id int, amount double")
     >>> app.query("last", "SELECT sum(amount) AS total FROM orders [ROWS 3]")
     >>> check_invariant(app, {"orders": [{"id": n, "amount": n / 10} for n in range(9)]}, cases=3)
     """
+    if cases < 1:
+        raise UserError(f"cases is the number of schedules, at least 1: it cannot be {cases}")
+    if not policies:
+        raise UserError("policies must name at least one policy")
     script = read_script(app, given)
     expected = _played(app, script, Schedule())
     for number in range(seed, seed + cases):
@@ -79,7 +85,7 @@ def check_invariant(
             told = difference(found[query], rows, tolerance=tolerance)
             if told is not None:
                 raise AssertionError(
-                    f"query {query} answers otherwise under another schedule: {told}\n{_again(schedule)}"
+                    f"query {query} gives other answers under another schedule: {told}\n{_again(schedule)}"
                 )
 
 

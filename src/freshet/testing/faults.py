@@ -61,6 +61,7 @@ class Faults:
             acts: What may happen.
         """
         faults = cls()
+        check_share("share", share)
         faults._random, faults._share, faults._acts = random.Random(seed), share, frozenset(acts)
         return faults
 
@@ -79,6 +80,7 @@ class Faults:
 
     def raise_in(self, query: str, share: float = 1.0) -> Self:
         """Makes the code of a query raise in this share of its units, from now on. The engine quarantines the query."""
+        check_share("share", share)
         self._queries[query] = share
         return self
 
@@ -148,3 +150,9 @@ class Faults:
         if raises:
             self.happened.append(f"{', '.join(sorted(queries))} raised")
         return raises
+
+
+def check_share(name: str, share: float) -> None:
+    """Refuses what is no share."""
+    if not 0 <= share <= 1:
+        raise UserError(f"{name} must be from 0 to 1, not {share}")

@@ -30,7 +30,7 @@ from freshet.quality.periodic import create_levels
 from freshet.sources.push import PushedRows, as_rows
 from freshet.sources.times import event_seconds
 from freshet.testing.executor import InProcessExecutor
-from freshet.testing.faults import Faults, Killed
+from freshet.testing.faults import Faults, Killed, check_share
 from freshet.testing.script import check_stream, table_of, table_rows
 
 START: Final = 946_684_800.0
@@ -83,6 +83,7 @@ class LocalRun:
         resplits: float = 0.0,
         cost: float | None = 1e-6,
     ) -> None:
+        check_share("resplits", resplits)
         self.app = app
         self._workers = workers or app.settings.workers
         self._max_train_rows = max_train_rows or app.settings.max_train_rows

@@ -12,7 +12,7 @@ import pyarrow as pa
 from freshet.app import App
 from freshet.policies import Policy, create
 from freshet.sources.push import PushedRows, as_rows
-from freshet.testing.faults import Faults, Killed
+from freshet.testing.faults import Faults, Killed, check_share
 from freshet.testing.local_run import LocalRun
 from freshet.testing.policies import OneBox, RandomSteps, RandomStrategies
 from freshet.testing.script import Heartbeat, Push, Put, Script
@@ -60,6 +60,10 @@ class Schedule:
     crashes: float = 0.0
     faults: float = 0.0
     resplits: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("crashes", "faults", "resplits"):
+            check_share(name, getattr(self, name))
 
     @classmethod
     def drawn(cls, seed: int, policies: Sequence[str] = POLICIES) -> Self:
