@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleDimensions, RenderableType
 
 from freshet.app.reports.report import build
 from freshet.app.reports.types import Report
+from freshet.cli import run
 from freshet.cli.interrupts import Interrupts
 from freshet.cli.live import line, table
 from freshet.cli.screen import Screen
@@ -332,3 +333,22 @@ def test_evaluation_errors_are_told() -> None:
     seen["queries"]["q1"]["errors"] = 3
     assert any("q1: 3 evaluation errors gave NULL" in text for text in draw(table(seen, 20), 120))
     assert not any("evaluation error" in text for text in shown(20, queries=2))
+
+
+def test_without_a_terminal_the_end_of_a_run_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Ending:
+        """A run that ends while it is shown, and a line is due then."""
+
+        def __init__(self) -> None:
+            self.states = iter(["running", "draining", "stopped", "stopped"])
+
+        def report(self) -> Report:
+            return report(2, status=next(self.states))
+
+    monkeypatch.setattr(run, "LINE", 0.0)
+    with Interrupts() as interrupts, run.showing(cast(Any, Ending()), interrupts, quiet=False, wide=False) as show:
+        for _ in range(3):
+            show()
+    assert [text.split(" · ")[1] for text in capsys.readouterr().out.splitlines()] == ["running", "draining", "stopped"]

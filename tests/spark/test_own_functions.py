@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,10 +31,15 @@ def no_threes(number: pa.Array) -> pa.Array:
     return pc.add(number, pa.scalar(1, pa.int32()))
 
 
+def exits(number: pa.Array) -> pa.Array:
+    sys.exit(3)
+
+
 def own() -> OwnFunctions:
     made = [
         Vectorised("stretched", (pa.float64(), pa.string()), pa.float64(), "1", lambda: stretched),
         Vectorised("no_threes", (pa.int32(),), pa.int32(), "1", lambda: no_threes),
+        Vectorised("exits", (pa.int32(),), pa.int32(), "1", lambda: exits),
         Vectorised("shorter", (pa.int32(),), pa.int32(), "1", lambda: lambda x: x.slice(1)),
         Vectorised("typed", (pa.int32(),), pa.int32(), "1", lambda: lambda x: x.cast(pa.int64())),
     ]
@@ -84,6 +90,17 @@ def test_what_it_raises_is_the_reason_of_a_query_that_an_error_fails(run: Run) -
     assert "three" not in reason, "it raised for a tuple that the query does not want"
     assert reason.startswith(counted)
     assert "DIV (v - 4)" in reason
+
+
+def test_one_that_exits_is_an_error_and_its_worker_goes_on(run: Run) -> None:
+    table, result = run("q", "SELECT v, exits(v) AS x FROM st")
+    assert table is not None, result.chains
+    assert table["x"].to_pylist() == [None] * 4
+    assert [chain.errors for chain in result.chains] == [4]
+    _, result = run("r", "SELECT exits(v) AS x FROM st", fail=True)
+    assert [chain.failure for chain in result.chains] == [
+        "4 evaluation errors in 4 tuples (on_error = fail): function exits raised SystemExit: 3"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,36 @@ def test_a_name_that_is_not_there_is_told(app: App) -> None:
         run.rows("larg")
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda run: run.push("s", [{"v": 1}]),
+        lambda run: run.heartbeat("s", 1),
+        lambda run: run.turn(),
+        lambda run: run.drain(),
+        lambda run: run.rows("large"),
+        lambda run: run.crash(),
+    ],
+)
+def test_a_run_that_is_closed_is_told(app: App, use: Callable[[LocalRun], object]) -> None:
+    with LocalRun(app) as run:
+        run.crash()
+        run.push("s", [{"v": 1}])
+    with pytest.raises(UserError, match="this run is closed: use it inside its with block"):
+        use(run)
+
+
+def test_arrivals_never_go_back(app: App) -> None:
+    with LocalRun(app) as run:
+        run.push("s", [{"v": 1}], at=1_000_000_100)
+        run.push("s", [{"v": 1}], at=1_000_000_100)
+        with pytest.raises(UserError, match=r"stream s: at is 50 s before the last arrival: arrivals never go back"):
+            run.push("s", [{"v": 2}], at=1_000_000_050)
+        run.heartbeat("s", 1_000_000_200)
+        with pytest.raises(UserError, match=r"at is 50 s before the last arrival"):
+            run.push("s", [{"v": 2}], at=1_000_000_150)
+
+
 def test_runs_leave_no_folder(app: App) -> None:
     with LocalRun(app) as run:
         before = run.folder
@@ -144,6 +174,7 @@ def test_differences_are_counted_whatever_the_order() -> None:
     told = difference([{"x": 1}, {"x": 1}], [{"x": 1}])
     assert told == "2 rows, expected 1; 1 the same\n  unexpected: {'x': 1}"
     assert difference([{"x": 1.0}], [{"x": 1.0, "y": None}]) is not None
+    assert str(difference([{"x": 1}], [])).startswith("1 row, expected 0; 0 the same")
     many = difference([{"x": n} for n in range(15)], [])
     assert many is not None
     assert many.endswith("unexpected: and 5 more")

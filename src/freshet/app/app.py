@@ -260,7 +260,7 @@ class App(OwnCode):
                 ``disorder``, how far they come out of that order: ``"500 rows"``, ``"8 s"``, or ``"measured"``, the
                 default; ``in_order``, the share that must count as in order if it is measured, 0.999 by default.
         """
-        check_free(name, "stream", self.names())
+        check_free(name, "stream", self.taken())
         valid, late = (None if each is None else parse_duration(each) for each in (validity, lateness))
         by_key = key_order(name, source, **order)
         stream = Stream(name, parse_schema(schema), event_time, time_zone, valid, late, by_key)
@@ -293,7 +293,7 @@ class App(OwnCode):
         >>> app.table("hosts", "hosts.csv", schema="host string, owner string")
         >>> app.query("owned", "SELECT owner, size FROM packets JOIN hosts ON packets.host = hosts.host")
         """
-        check_free(name, "table", self.names())
+        check_free(name, "table", self.taken())
         try:
             columns = parse_schema(schema)
         except UserError as error:
@@ -331,10 +331,10 @@ class App(OwnCode):
             late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
             missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).
         """
-        self.queries[name] = declare_query(self.names(), name, sql, self.settings, **options)
+        self.queries[name] = declare_query(self.taken(), name, sql, self.settings, **options)
 
     def names(self) -> dict[str, str]:
-        """All that is declared, with its kind, as in ``{"packets": "stream"}``."""
+        """All that can be read, with its kind, as in ``{"packets": "stream"}``."""
         streams, tables = dict.fromkeys(self.streams, "stream"), dict.fromkeys(self.tables, "table")
         return streams | tables | dict.fromkeys(self.queries, "query")
 

@@ -21,7 +21,8 @@ _LEAST_ROWS: Final = 3
 _STYLES: Final = {"running": "green", "draining": "cyan", "held": "yellow", "quarantined": "bold red"}
 _TROUBLE: Final = {"quarantined": 0, "held back": 1}
 """States that are shown first."""
-_ENDED: Final = ("stopped", "failed")
+ENDED: Final = ("stopped", "failed")
+"""States of a run that is over."""
 _COLUMNS: Final = (
     TableColumn("query", 0, left=True),
     TableColumn("state", 1, left=True),
@@ -103,7 +104,7 @@ class _Table:
         if self._rest:
             yield Text(cut(_more(self._rest), width), style="dim", no_wrap=True)
         yield from (Text(cut(note, width), style="yellow", no_wrap=True) for note in self._notes)
-        if self._why and self._report["status"] not in _ENDED:
+        if self._why and self._report["status"] not in ENDED:
             yield Text(cut(self._why, width), style="dim", no_wrap=True)
 
     def _title(self, width: int) -> Text:
@@ -204,7 +205,7 @@ def _mirror(name: str, told: Mapping[str, Any]) -> Iterator[str]:
 
 def _answers(report: ShownReport) -> str:
     """How old answers are: those of the last seconds, or, at the end, those of the whole run."""
-    ended = report["status"] in _ENDED
+    ended = report["status"] in ENDED
     mean, p95 = _ages(report["total"]["response"], report["status"])
     if mean is None:
         return "no answers" if ended else "no answers in the last seconds"
@@ -217,7 +218,7 @@ def _oldest(total: Mapping[str, Any]) -> str:
 
 
 def _ages(response: Mapping[str, Any], status: str) -> tuple[float | None, float | None]:
-    which = "" if status in _ENDED else "recent_"
+    which = "" if status in ENDED else "recent_"
     return response[f"{which}mean_s"], response[f"{which}p95_s"]
 
 

@@ -17,6 +17,8 @@ from freshet.cli.check import check
 from freshet.cli.errors import fail
 from freshet.cli.explaining.explain import EXAMPLES as EXPLAIN
 from freshet.cli.explaining.explain import explain
+from freshet.cli.kinds import EXAMPLES as KINDS
+from freshet.cli.kinds import kinds
 from freshet.cli.policies import EXAMPLES as POLICIES
 from freshet.cli.policies import policies
 from freshet.cli.reading.read import EXAMPLES as READ
@@ -75,6 +77,7 @@ for command, examples in (
     (read, READ),
     (verify, VERIFY),
     (policies, POLICIES),
+    (kinds, KINDS),
 ):
     app.command(epilog=examples)(command)
 

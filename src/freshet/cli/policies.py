@@ -33,7 +33,7 @@ def policies() -> None:
 
     known: dict[str, Argument] = {}
     auto: dict[str, list[str]] = {}
-    rows = []
+    rows, notes = [], []
     for text, make in forms():
         name, _, ending = text.partition("+")
         arguments = arguments_of(make)
@@ -44,12 +44,14 @@ def policies() -> None:
         summary = " ".join((inspect.getdoc(make) or "").split("\n\n")[0].split())
         if (package := POLICIES.package(name)) is not None:
             summary = f"{summary} (of {package})"
+            if not ending and (own := getattr(make, "name", name)) != name:
+                notes.append(f"{name} of {package} calls itself {own}, and reports show that: let both names be one")
         shown = call_text(name, arguments) + (f"+{ending}" if ending else "")
         rows.append((shown, SETS.format(name=name) if ending else summary))
     wide = max(len(shown) for shown, _ in rows)
     for shown, summary in rows:
         print(f"{shown:<{wide}}  {summary}")
-    for problem in POLICIES.problems():
+    for problem in [*POLICIES.problems(), *notes]:
         print(f"Note: {problem}")
     print("\nArguments may be left out. Those without a value here are then unlimited:")
     for argument in known.values():

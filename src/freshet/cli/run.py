@@ -80,7 +80,7 @@ def run(
         try:
             for note in started.notes:
                 print(note, file=sys.stderr)
-            with _screen(started, interrupts, quiet=as_json, wide=wide) as show:
+            with showing(started, interrupts, quiet=as_json, wide=wide) as show:
                 _watch(started, interrupts, seconds, show)
         finally:
             started.stop(drain=False)
@@ -187,7 +187,7 @@ def _stop(run: Run) -> None:
 
 
 @contextmanager
-def _screen(run: Run, interrupts: Interrupts, quiet: bool, wide: bool) -> Iterator[Any]:
+def showing(run: Run, interrupts: Interrupts, quiet: bool, wide: bool) -> Iterator[Any]:
     """Gives a function that shows the run: a live table on a terminal, a line now and then elsewhere, nothing if
     quiet."""
     if quiet:
@@ -206,9 +206,14 @@ def _screen(run: Run, interrupts: Interrupts, quiet: bool, wide: bool) -> Iterat
             yield _every(FRAME, show)
             show()
     else:
-        from freshet.cli.live import line
+        from freshet.cli.live import ENDED, line
 
-        yield _every(LINE, lambda: print(line(run.report(), wide), flush=True))
+        def write() -> None:
+            report = run.report()
+            if report["status"] not in ENDED:  # that is the last line, and it comes once
+                print(line(report, wide), flush=True)
+
+        yield _every(LINE, write)
         print(line(run.report(), wide), flush=True)
 
 

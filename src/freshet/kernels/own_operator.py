@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow.compute as pc
 from freshet.kernels.table_join import Version
 from freshet.model import ARRIVAL, UserError
 from freshet.model.functions import OwnOperator, known_operator
+from freshet.model.messages import counted, sentence
 from freshet.model.operators import Own
 from freshet.model.schema import schema_text
 
@@ -32,8 +35,30 @@ def check_types(function: OwnOperator, schema: pa.Schema) -> None:
         if schema.field(field.name).type != field.type:
             raise UserError(
                 f"operator {function.name}: column {field.name} is {schema.field(field.name).type}, and it "
-                f"takes {field.type}: CAST it in a query before"
+                f"takes {field.type}: CAST it in a query that the operator reads"
             )
+
+
+def call_own(name: str, call: Callable[..., Any], *given: Any) -> Any:
+    """What the code of an operator returns.
+
+    Raises:
+        UserError: The code raised. The error says which operator it was, and where in its file.
+
+    >>> call_own("f", divmod, 1, 0)
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: operator f raised ZeroDivisionError: integer division or modulo by zero
+    """
+    try:
+        return call(*given)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:  # an exit must not end the process of other queries
+        own = extract_tb(error.__traceback__)[1:]
+        # The last line of the user's file, not one of a library that it calls.
+        where = next((f" ({Path(each.filename).name}, line {each.lineno})" for each in reversed(own)
+                      if each.filename == own[0].filename), "")  # fmt: skip
+        raise UserError(f"operator {name} raised {sentence(error)}{where}") from error
 
 
 class CompiledOwn:
@@ -81,7 +106,7 @@ class CompiledOwn:
 
     def _call(self, batch: pa.RecordBatch) -> tuple[pa.Table, Ints]:
         name = self._function.name
-        made = self._function.load()(batch, *self._operator.arguments)
+        made = call_own(name, self._function.load(), batch, *self._operator.arguments)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], pa.RecordBatch | pa.Table):
             raise UserError(
                 f"operator {name} must return an Arrow batch and for each row of it the number of its tuple"
@@ -89,7 +114,8 @@ class CompiledOwn:
         rows, numbers = self._rows(made[0]), self._numbers(made[1])
         if len(numbers) != rows.num_rows:
             raise UserError(
-                f"operator {name} gave {rows.num_rows:,} rows and {len(numbers):,} numbers of tuples: return as many"
+                f"operator {name} returned {counted(rows.num_rows, 'row')} and the numbers of "
+                f"{counted(len(numbers), 'tuple')}: each row needs one number"
             )
         if len(numbers) and (numbers[0] < 0 or numbers[-1] >= batch.num_rows or np.any(np.diff(numbers) < 0)):
             raise UserError(
@@ -110,12 +136,16 @@ class CompiledOwn:
         return given
 
     def _numbers(self, numbers: Any) -> Ints:
+        told = f"operator {self._function.name} must return for each row the number of its tuple, a whole number"
         try:
-            plain = numbers.to_numpy(zero_copy_only=False) if isinstance(numbers, pa.Array) else np.asarray(numbers)
-            return plain.astype(np.int64, casting="same_kind") if len(plain) else np.empty(0, np.int64)
-        except (TypeError, ValueError):
-            told = f"operator {self._function.name} must give the numbers of the tuples as whole numbers"
-            raise UserError(f"{told}, not {numbers!r}") from None
+            plain = numbers if isinstance(numbers, pa.Array | pa.ChunkedArray) else pa.array(numbers)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise UserError(f"{told}: {type(numbers).__name__} is no list of numbers") from None
+        if plain.null_count:
+            raise UserError(f"{told}: it returned NULL for {counted(plain.null_count, 'row')}")
+        if len(plain) and not pa.types.is_integer(plain.type):
+            raise UserError(f"{told}: it returned values of the type {plain.type}")
+        return np.asarray(plain).astype(np.int64) if len(plain) else np.empty(0, np.int64)
 
     def _check_times(self, made: pa.Table) -> None:
         """Refuses a row in the past of its tuple: a reader may already have closed its window."""

@@ -19,6 +19,7 @@ from freshet.kernels.superbox.superbox import Begun, Operators, Superbox
 from freshet.kernels.table_join import Version
 from freshet.kernels.union import unite
 from freshet.model import Chain, Fold, Input, Operator, Train
+from freshet.model.messages import sentence
 
 
 class Setting(Protocol):
@@ -140,7 +141,7 @@ class Runner:
         except self._setting.blameless:
             raise
         except Exception as error:  # whatever it is, it is this chain's failure
-            return self._failed(place, f"{type(error).__name__}: {error}")
+            return self._failed(place, sentence(error))
 
     def _input(self, each: Input, columns: pa.Schema, readers: int) -> pa.Table:
         if isinstance(each, Train):
@@ -159,7 +160,7 @@ class Runner:
             box = self._setting.superbox(operators, table.schema)
         except Exception as error:  # to see whose fault it is, compile each by itself
             if len(places) == 1:
-                yield self._failed(places[0], f"{type(error).__name__}: {error}")
+                yield self._failed(places[0], sentence(error))
             else:
                 for place in places:
                     yield from self._over(table, [place])

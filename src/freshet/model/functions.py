@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from freshet.model.errors import UserError
+from freshet.model.messages import counted
 from freshet.model.schema import schema_text, type_text
 
 _KEY: Final = re.compile(r"(__\w+?_[0-9a-f]{12})(?:_try)?\b", re.IGNORECASE)
@@ -30,6 +31,8 @@ _RAISED: Final[dict[str, str]] = {}
 """By the key of a function: what it raised first since :func:`forget_raised`."""
 _MOST_TOLD: Final = 500
 """Number of characters of what a function raised."""
+_MOST_CONSTANTS: Final = 32
+"""Maximum number of constants that the code of an operator may demand."""
 
 
 def _key(name: str, *told: str) -> str:
@@ -115,7 +118,7 @@ class Vectorised(Function):
             made = call(*arrays)
         except MemoryError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an exit must not end the process of other queries
             if rows == 1:
                 what = f"function {self.name} raised {type(error).__name__}: {error}"[:_MOST_TOLD]
                 failed[first] = what
@@ -137,12 +140,15 @@ class Vectorised(Function):
             made = made.combine_chunks()
         declared = type_text(self.returns)
         if not isinstance(made, pa.Array):
+            given = "None" if made is None else f"a value of the type {type(made).__name__}"
             raise UserError(
-                f"function {self.name} gave a {type(made).__name__}: return an Arrow array of {declared}, with a value "
-                "for each row"
+                f"function {self.name} returned {given}: return an Arrow array of {declared}, with a value for each row"
             )
         if len(made) != rows:
-            raise UserError(f"function {self.name} gave {len(made):,} values for {rows:,} rows: return one for each")
+            raise UserError(
+                f"function {self.name} gave {counted(len(made), 'value')} for {counted(rows, 'row')}: return one for "
+                "each"
+            )
         if made.type != self.returns and not (pa.types.is_nested(self.returns) and _same_text(made.type, declared)):
             raise UserError(
                 f"function {self.name} gave values of the Arrow type {made.type}, but is declared to return "
@@ -207,12 +213,29 @@ class OwnOperator:
 
     def why_not(self, constants: Sequence[object]) -> str | None:
         """Why its code does not take some constants; None: it does, as far as its signature tells."""
-        what = self.load()
-        call, before = (what.run, 4) if self.states else (what, 1)
-        if self.states and isinstance(what, type):
-            before += inspect.isfunction(inspect.getattr_static(what, "run"))  # with self, if it is no static method
-        wrong = _why_not(call, before, constants)
+        wrong = _why_not(*self._call(), constants)
         return None if wrong is None else f"{self.name}() does not take these constants: {wrong}"
+
+    def why_never(self) -> str | None:
+        """Why its code takes no constants whatever; None: it takes some, or none, as far as its signature tells."""
+        what = self.load()
+        if self.states and isinstance(what, type) and (wrong := _why_not(what, 0)) is not None:
+            return f"give an object of the class, which cannot be made without arguments: {wrong}"
+        call, before = self._call()
+        wrong = _why_not(call, before)
+        if wrong is None or any(_why_not(call, before, [None] * more) is None for more in range(1, _MOST_CONSTANTS)):
+            return None
+        takes = "tuples, states, before and after" if self.states else "an Arrow batch"
+        return f"its code must take {takes}, and then the constants of the query, if there are any: {wrong}"
+
+    def _call(self) -> tuple[Callable[..., Any], int]:
+        """What is called, with the number of arguments before the constants."""
+        what = self.load()
+        if not self.states:
+            return what, 1
+        # The run of a class also takes self, if it is no static method.
+        own = isinstance(what, type) and inspect.isfunction(inspect.getattr_static(what, "run"))
+        return what.run, 4 + own
 
     @property
     def time_column(self) -> str | None:

@@ -56,6 +56,15 @@ def masked_value(key: str, value: Any) -> Any:
     return masked(_ADDRESS.sub(rf"\1:{HIDDEN}@", value)) if isinstance(value, str) else value
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def sentence(error: BaseException) -> str:
     """What an error says, with its kind if it is not one of ours.
 

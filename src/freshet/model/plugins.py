@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -92,10 +93,24 @@ class Registry(dict[str, Entry]):
         made = _loaded(point)
         if not self._fits(made):
             raise UserError(
-                f"{point.name} of {package_of(point)} ({self.group}: {point.value}) must be {self._form}, not {made!r}"
+                f"{point.name} of {package_of(point)} ({self.group}: {point.value}) must be {self._form}, not "
+                f"{_described(made)}"
             )
         self[point.name] = made
         return True
+
+
+def _described(made: object) -> str:
+    """What a thing is, without its innards.
+
+    >>> _described("red"), _described(UserError), _described((1, 2))
+    ("'red'", 'the class UserError', 'a tuple')
+    """
+    if isinstance(made, type):
+        return f"the class {made.__name__}"
+    if made is None or isinstance(made, str | int | float):
+        return repr(made)
+    return f"the function {made.__name__}" if inspect.isfunction(made) else f"a {type(made).__name__}"
 
 
 @cache

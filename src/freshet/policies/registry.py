@@ -38,8 +38,8 @@ _MODULES: Final = (
 POLICIES: Final = Registry[Callable[..., Policy]](
     "freshet.policies",
     {policy.name: policy for module in _MODULES for policy in import_module(f"freshet.policies.{module}").POLICIES},
-    callable,
-    "a class of policies",
+    lambda made: callable(made) and (not isinstance(made, type) or issubclass(made, Policy)),
+    "a subclass of freshet.policies.Policy",
 )
 """The class of each policy by its name; other packages add theirs as entry points of ``freshet.policies``."""
 _CALL: Final = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(\s*([^()]*?)\s*\))?\s*(\+\s*set)?\s*")

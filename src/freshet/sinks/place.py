@@ -26,9 +26,7 @@ def check_place(text: str) -> None:
     Raises:
         ValueError: There is no such module, or its text has no such name.
     """
-    module, _, name = text.partition(":")
-    if not module or not name:
-        raise ValueError(f"must be the place of a function as 'package.module:name', not {text!r}")
+    module, name = _parts(text)
     if module in sys.modules:
         # It has already been run.
         load(text)
@@ -57,8 +55,15 @@ def load_anything(text: str) -> Any:
     Raises:
         ValueError: Its module cannot be imported, or has no such name.
     """
-    module, _, name = text.partition(":")
+    module, name = _parts(text)
     return _attribute(_module(module), module, name)
+
+
+def _parts(text: str) -> tuple[str, str]:
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise ValueError(f"must be the place of a function as 'package.module:name', not {text!r}")
+    return module, name
 
 
 def _find(module: str) -> ModuleSpec:

@@ -44,11 +44,20 @@ class OwnFunctions:
             function = self.declared.get(name) or (None if of_spark else self.packaged(name))
             if function is not None:
                 node.set("this", function.key)
+            elif name in self.operators and not _is_in_from(node):
+                raise fail(f"{name} is an operator: name it in FROM, as in FROM {name}(s)", node)
             elif not of_spark and self.elsewhere(name):
                 node.meta[ELSEWHERE] = True
             elif not of_spark and (hint := did_you_mean(name, self.declared)):
                 raise fail(f"unknown function {name}{hint}", node)
         return tree
+
+
+def _is_in_from(call: exp.Expr) -> bool:
+    """Whether a call stands in FROM, also as the input of another one."""
+    while isinstance(call.parent, exp.Anonymous):
+        call = call.parent
+    return isinstance(call.parent, exp.Table)
 
 
 def check_function_name(name: str) -> None:

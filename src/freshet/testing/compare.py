@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+from freshet.model.messages import counted
+
 Row = tuple[Any, ...]
 Close = Callable[[Row, Row], bool]
 
@@ -63,7 +65,7 @@ def difference(
     unexpected, missing = unmatched(ours, theirs, rough, close)
     if not unexpected and not missing:
         return None
-    lines = [f"{len(found)} rows, expected {len(expected)}; {len(found) - len(unexpected)} the same"]
+    lines = [f"{counted(len(found), 'row')}, expected {len(expected)}; {len(found) - len(unexpected)} the same"]
     lines += _shown("missing:   ", [expected[place] for place in missing])
     lines += _shown("unexpected:", [found[place] for place in unexpected])
     return "\n".join(lines)

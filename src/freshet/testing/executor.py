@@ -44,7 +44,7 @@ from freshet.model import (
     UserError,
     version_stream,
 )
-from freshet.model.functions import forget_raised, raised_in
+from freshet.model.functions import forget_raised, raised_in, readable
 from freshet.model.scheduling.unit import KeptCounts, Worths, components, given_by
 from freshet.model.schema import with_arrival, with_one_arrival
 from freshet.sql import why_failed
@@ -199,7 +199,7 @@ class _OnlySpark:
 def _refused(operator: str, expression: str, why: str) -> UserError:
     query = operator.partition(".")[0]
     return UserError(
-        f"query {query}: only Spark can compute {expression} ({why}), and this engine runs without Spark: "
+        f"query {query}: only Spark can compute {readable(expression)} ({why}), and this engine runs without Spark: "
         'test this query with App.start(master="local[2]")'
     )
 

@@ -89,7 +89,7 @@ class LocalRun:
         self._max_train_rows = max_train_rows or app.settings.max_train_rows
         self._policy = app.settings.policy if policy is None else deepcopy(policy)
         self._seed, self._faults, self._cost = seed, faults or Faults(), cost
-        self._resplits = resplits
+        self._resplits, self._closed, self._begun = resplits, False, False
         self._at = round(START * 1e6)
         self._checked = check_queries(app.catalog(), app.queries)
         refuse(self._checked.problems, app.origin)
@@ -194,20 +194,25 @@ class LocalRun:
         Args:
             stream: Its name.
             rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame.
-            at: When they arrive: a datetime, seconds since the epoch, or microseconds for each row. None: together with
-                the last rows.
+            at: When they arrive, at the last arrival of the run or later: a datetime, seconds since the epoch, or
+                microseconds for each row. None: together with the last rows.
             strict: Whether a row that does not fit is an error. Otherwise it becomes a dead letter, as in a real run.
 
         Raises:
-            UserError: There is no such stream, or a row does not fit.
+            UserError: There is no such stream, a row does not fit, or rows arrived later before.
         """
+        self._check_open()
         check_stream(self.app, stream)
         arrivals: int | NDArray[np.int64]
         if isinstance(at, np.ndarray):
             arrivals, self._at = at, max(self._at, int(at.max(initial=self._at)))
         else:
             arrivals = self._at if at is None else self._micros(stream, at)
+            if self._begun and arrivals < self._at:
+                gone = (self._at - arrivals) / 1e6
+                raise UserError(f"stream {stream}: at is {gone:g} s before the last arrival: arrivals never go back")
             self._at = arrivals
+        self._begun = True
         receipt = self._intakes[stream].append(as_rows(rows), arrivals)
         if receipt.dead and strict:
             raise UserError(f"stream {stream}: {self._why_dead(stream)}")
@@ -229,18 +234,20 @@ class LocalRun:
             stream: Its name.
             time: A datetime (in the stream's zone if it names none), or seconds since the epoch.
         """
+        self._check_open()
         check_stream(self.app, stream)
         self._beat(stream, self._micros(stream, time))
 
     def _beat(self, stream: str, time: int) -> None:
         if self.app.streams[stream].stream.event_time is None:
-            self._at = max(self._at, time)
+            self._at, self._begun = max(self._at, time), True
         self._intakes[stream].heartbeat(time)
         self.queues.notice(stream)
 
     def close_windows(self) -> None:
         """Lets ten years pass in all streams, so that every window closes, and ends the order of ordered keys. Rows
         that are pushed later are late."""
+        self._check_open()
         known = [self.log.newest(name) for name, spec in self.app.streams.items() if spec.stream.event_time]
         newest = max((time for time in [*known, self._at] if time is not None), default=self._at)
         for stream in self.app.streams:
@@ -249,29 +256,35 @@ class LocalRun:
 
     def put(self, table: str, rows: PushedRows) -> bool:
         """Gives a table another content; returns whether it was new."""
+        self._check_open()
         return self.tables[table].put(table_rows(table_of(self.app, table), rows))
 
     # What is done
 
     def thin(self, name: str, kept: float) -> None:
         """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again."""
+        self._check_open()
         self.engine.shed(Shed(name, kept, "by hand"))
 
     def instances(self, query: str) -> list[Instance]:
         """The releases of a periodic query and what came of them, by release."""
+        self._check_open()
         return [entry for entry in self.log.instances() if entry.query == query]
 
     def missing(self, query: str) -> list[Missing]:
         """What the answers of a query lack, and why, from the ledger."""
+        self._check_open()
         return [entry for entry in self.log.ledger() if entry.query == query]
 
     def turn(self) -> None:
         """Runs one turn of the engine's loop: takes in what came, commits what is done, begins what the policy says."""
+        self._check_open()
         self.clock.wait(self.clock.now() + _TURN)
         self.engine.turn()
 
     def drain(self) -> bool:
         """Runs until nothing is left to do; returns whether nothing waits for a query that is still at work."""
+        self._check_open()
         if self.queues.holding:
             raise UserError(
                 f"the outputs of {', '.join(self.queues.holding)} are held: let them go with hold([]) first"
@@ -285,6 +298,7 @@ class LocalRun:
 
     def tidy(self) -> None:
         """Does what a real run does now and then: drops tuples and versions of tables that nobody needs."""
+        self._check_open()
         for table, versions in self.tables.items():
             versions.release(self.app.streams, self.engine.board.streams_before(table))
         self.log.collect()
@@ -296,10 +310,11 @@ class LocalRun:
             policy: The policy of the new process; None: the first one.
             seed: Draws the order in which units finish from now on; None: as before.
         """
+        self._check_open()
         copy = Path(tempfile.mkdtemp(prefix="freshet-", dir=_memory()))
         shutil.copytree(self.folder, copy, dirs_exist_ok=True)
         self.close()
-        self.folder, self._seed = copy, self._seed if seed is None else seed
+        self.folder, self._seed, self._closed = copy, self._seed if seed is None else seed, False
         self._start(policy)
 
     # What is there
@@ -313,6 +328,7 @@ class LocalRun:
     def read(self, name: str, *, arrival: bool = False) -> pa.Table:
         """The tuples of a query's output or of a stream in their order, or the rows of a table; with ``arrival`` also
         their hidden columns."""
+        self._check_open()
         if name in self.app.tables:
             return self.tables[name].newest()
         known = self.app.names()
@@ -329,8 +345,13 @@ class LocalRun:
         found: list[dict[str, Any]] = self.read(name).to_pylist()
         return found
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UserError("this run is closed: use it inside its with block")
+
     def close(self) -> None:
         """Deletes the state folder."""
+        self._closed = True
         if hasattr(self, "log"):
             self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -31,7 +31,8 @@ class Push(Happening):
     Args:
         stream: Its name.
         rows: A list of mappings of column to value, a pyarrow Table, or a pandas DataFrame.
-        at: When they arrive: a datetime, or seconds since the epoch. None: together with the rows before them.
+        at: When they arrive: a datetime, or seconds since the epoch; never before the last rows of any stream. None:
+            together with the rows before them.
     """
 
     stream: str

@@ -11,6 +11,7 @@ import pytest
 
 from freshet.app import App, InvalidApp
 from freshet.app.declared.functions import PACKAGED
+from freshet.cli.kinds import kinds
 from freshet.cli.policies import policies
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, UserError
@@ -44,6 +45,10 @@ def brought_negative(number):
     return pc.negate(number)
 
 
+def undeclared(number):
+    return number
+
+
 class Unreachable(Generator):
     def check(self):
         raise UserError("the broker does not answer")
@@ -53,6 +58,15 @@ sink = (MyOptions, MemorySink)
 source = (GeneratorOptions, Generator)
 unreachable = (GeneratorOptions, Unreachable)
 wrong = 5
+
+
+@freshet.function(takes="", returns="int")
+def brought_empty():
+    return 1
+
+
+class Named(Idle):
+    \"\"\"Has another name than its entry point.\"\"\"
 """
 POINTS = """
 [freshet.sinks]
@@ -68,9 +82,14 @@ brought_unreachable = brought_by_a_test:unreachable
 brought-idle = brought_by_a_test:Idle
 brought-gone = brought_by_a_test:Gone
 fcfs = brought_by_a_test:Idle
+brought-other = brought_by_a_test:Named
+brought-sink = brought_by_a_test:MyOptions
+brought-pair = brought_by_a_test:sink
 
 [freshet.functions]
 brought_negative = brought_by_a_test:brought_negative
+brought_empty = brought_by_a_test:brought_empty
+brought_bare = brought_by_a_test:undeclared
 """
 
 
@@ -133,10 +152,16 @@ def test_a_policy_is_listed_with_its_package(capsys: pytest.CaptureFixture[str])
     lines = capsys.readouterr().out.splitlines()
     [line] = [line for line in lines if line.startswith("brought-idle")]
     assert line.endswith("Does as everything does. (of brought-by-a-test 1.5)")
-    gone, shadowing = sorted(line for line in lines if line.startswith("Note: "))
+    gone, other, pair, sink, shadowing = sorted(line for line in lines if line.startswith("Note: "))
     assert gone.startswith(
         "Note: brought-gone of brought-by-a-test 1.5 cannot be loaded (brought_by_a_test:Gone): Attri"
     )
+    assert other == (
+        "Note: brought-other of brought-by-a-test 1.5 calls itself brought-idle, and reports show that: "
+        "let both names be one"
+    )
+    assert pair.endswith("must be a subclass of freshet.policies.Policy, not a tuple")
+    assert sink.endswith("must be a subclass of freshet.policies.Policy, not the class MyOptions")
     assert shadowing == "Note: fcfs of brought-by-a-test 1.5 is not used: what is built in has that name"
 
 
@@ -149,6 +174,32 @@ def test_queries_call_a_function_of_a_package() -> None:
     assert output.batch.column("n").to_pylist() == [-3, None]
     with pytest.raises(InvalidApp, match=r"brought_negative.int. takes 1 argument, not 2"):
         app_with("SELECT brought_negative(v, v) AS n FROM s").check()
+
+
+@pytest.mark.usefixtures("package")
+def test_a_function_of_a_package_without_a_declaration_is_told_with_its_package() -> None:
+    with pytest.raises(
+        InvalidApp, match=r"function brought_bare of brought-by-a-test 1.5: say what it takes and retur"
+    ):
+        app_with("SELECT brought_bare(v) AS n FROM s").check()
+    with pytest.raises(InvalidApp, match=r"function brought_empty of brought-by-a-test 1.5: it must take at least one"):
+        app_with("SELECT brought_empty(v) AS n FROM s").check()
+
+
+@pytest.mark.usefixtures("package")
+def test_what_is_installed_is_listed_with_its_package(capsys: pytest.CaptureFixture[str]) -> None:
+    kinds()
+    lines = capsys.readouterr().out.splitlines()
+    listed = {words[0]: " ".join(words[1:]) for words in map(str.split, lines)}
+    assert listed["generator"].startswith("Makes tuples")
+    assert listed["mirror"].startswith("Polls what others change")
+    assert listed["jsonl"] == "Writes a line of JSON for each row."
+    assert listed["brought_sink"] == "Keeps the newest rows. (of brought-by-a-test 1.5)"
+    assert listed["brought_negative"] == "(int), returns int (of brought-by-a-test 1.5)"
+    notes = [line for line in lines if line.startswith("Note: ")]
+    assert [note.split(" of ")[0] for note in notes] == [
+        "Note: brought_wrong", "Note: brought_gone", "Note: function brought_empty", "Note: function brought_bare",
+    ]  # fmt: skip
 
 
 def test_without_the_package_there_is_no_such_name() -> None:

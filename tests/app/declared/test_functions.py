@@ -119,6 +119,10 @@ def test_the_check_knows_its_arguments(call: str, told: str) -> None:
         ("f", squared, {"takes": "double", "returns": "double, int"}, "returns must be one type"),
         ("f", 5, {"takes": "double", "returns": "double"}, "must be a Python function or a SQL expression, not 5"),
         ("f", "x + 1", {}, "say the parameters of its expression"),
+        ("f", squared, {"takes": "", "returns": "double"}, "it must take at least one argument"),
+        ("f", "x * 2", {"takes": "double"}, "an expression needs a name for each argument, as in takes = 'x double, y"),
+        ("f", "x * 2", {"takes": "x dubble"}, "takes must be types, such as 'double, string', not 'x dubble'"),
+        ("f", "1 + 1", {"takes": " "}, "it must take at least one argument"),
         ("f", "x + y", {"takes": "x int"}, "y is none of its parameters (x)"),
         ("f", "sum(x)", {"takes": "x int"}, "sum() is an aggregate"),
         ("f", "rand()", {"takes": "x int"}, "rand() is not for streams"),
@@ -179,10 +183,15 @@ def test_a_file_declares_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ('f = "no_such_module_here:f"', "functions.f: there is no module 'no_such_module_here'"),
         ('f = "json:dumps"', "functions.f: say what it takes and returns"),
-        ("f = 5", "functions.f: must be a table"),
         ('f = {takes = "x int"}', "functions.f: needs either call"),
         ('f = {sql = "x + 1", take = "x int"}', "functions.f.take: unknown key (did you mean 'takes'?"),
-        ('f = {sql = "x + ", takes = "x int"}', "functions.f: 'x + ' is not an expression"),
+        (
+            'f = {sql = "x + ", takes = "x int"}',
+            "functions.f: 'x + ' is not an expression: something is missing after +",
+        ),
+        ('f = {sql = "x + 1", takes = "int"}', "functions.f: an expression needs a name for each argument"),
+        ('f = "fm"', "functions.f: must be the place of a function as 'package.module:name', not 'fm'"),
+        ("f = 5", "functions.f: must be 'package.module:name' or a table, not 5"),
     ],
 )
 def test_mistakes_in_a_file_have_their_place(tmp_path: Path, section: str, told: str) -> None:
@@ -230,3 +239,34 @@ def test_what_a_function_raises_is_told_once() -> None:
             run.drain()
         assert len(told) == 1
         assert [row["w"] for row in run.rows("q")] == [1, None, None, 4]
+
+
+def test_a_function_that_exits_has_an_evaluation_error_and_the_process_lives() -> None:
+    app = App("a")
+    app.stream("s", "v int")
+    app.function("exits", lambda x: sys.exit(3), "int", returns="int")
+    app.query("q", "SELECT exits(v) AS w FROM s")
+    app.query("r", "SELECT exits(v) AS w FROM s", on_error="fail")
+    with LocalRun(app) as run:
+        run.push("s", [{"v": 1}])
+        with pytest.warns(UserWarning, match="function exits raised SystemExit: 3"):
+            run.drain()
+        assert run.rows("q") == [{"w": None}]
+        assert run.stopped == {
+            "r": "1 evaluation error in 1 tuple (on_error = fail): function exits raised SystemExit: 3"
+        }
+
+
+def test_what_a_function_returns_instead_of_an_array_is_told() -> None:
+    for name, returned, told in [
+        ("nothing", None, "returned None: return an Arrow array of int"),
+        ("plain", [1], "returned a value of the type list: return an Arrow array of int"),
+    ]:
+        app = App("a")
+        app.stream("s", "v int")
+        app.function(name, lambda x, returned=returned: returned, "int", returns="int")
+        app.query("q", f"SELECT {name}(v) AS w FROM s")
+        with LocalRun(app) as run:
+            run.push("s", [{"v": 1}])
+            run.drain()
+            assert run.stopped["q"].startswith(f"function {name} {told}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,7 @@ def test_queries_read_each_other_through_it() -> None:
         ("SELECT text FROM words(lines)", "unknown column text of words"),
         ("WITH c AS (SELECT 5 AS text FROM lines) SELECT word FROM words(c)", "takes text as string, but it is int"),
         ("WITH c AS (SELECT ts FROM lines) SELECT word FROM words(c)", "takes a column text, which is not there"),
-        ("SELECT words(text) AS w FROM lines", "unknown function words"),
+        ("SELECT words(text) AS w FROM lines", "words is an operator: name it in FROM, as in FROM words(s)"),
     ],
 )
 def test_mistakes_in_a_text_are_told(sql: str, told: str) -> None:
@@ -183,7 +184,11 @@ def test_mistakes_in_a_text_are_told(sql: str, told: str) -> None:
     ("given", "told"),
     [
         ({"name": "explode"}, "choose another name"),
-        ({"name": "words"}, "there is one of this name already"),
+        ({"name": "words"}, "operator words: there is an operator words already; choose another name"),
+        ({"name": "Lines"}, "operator Lines: there is a stream lines already; choose another name"),
+        ({"name": "q"}, "operator q: there is a query q already"),
+        ({"what": lambda: None}, "operator w: its code must take an Arrow batch, and then the constants of the query"),
+        ({"what": lambda: None}, ": too many positional arguments (<lambda>())"),
         ({"what": 5}, "it must be a Python function, or have states and a run, not 5"),
         ({"what": type("Forgetful", (), {"run": words})}, "operator w: a class with a run must have states"),
         ({"takes": "text strin"}, "operator w: takes: schema 'text strin' is not Spark DDL"),
@@ -196,6 +201,30 @@ def test_a_wrong_declaration_is_refused(given: dict[str, Any], told: str) -> Non
     with pytest.raises(UserError) as error:
         app_with("SELECT word FROM words(lines)").operator(**declared)
     assert told in str(error.value)
+
+
+def test_nothing_else_may_have_the_name_of_an_operator() -> None:
+    app = app_with("SELECT word FROM words(lines)")
+    with pytest.raises(UserError, match="stream words: there is an operator words already; choose another name"):
+        app.stream("words", "text string")
+    with pytest.raises(UserError, match="table Words: there is an operator words already"):
+        app.table("Words", "words.csv", schema="word string")
+    with pytest.raises(UserError, match="query words: there is an operator words already"):
+        app.query("words", "SELECT text FROM lines")
+
+
+def test_a_mistake_in_its_code_is_told_with_its_line() -> None:
+    def wrong(batch: pa.RecordBatch) -> Any:
+        return pc.utf8_length(batch["size"])
+
+    app = app_with("SELECT word FROM words(lines)", wrong)
+    with LocalRun(app) as local:
+        local.push("lines", [{"ts": 1, "text": "a"}])
+        local.drain()
+    line = wrong.__code__.co_firstlineno + 1
+    assert local.stopped["q"] == (
+        f"operator words raised KeyError: 'Field \"size\" does not exist in schema' (test_operators.py, line {line})"
+    )
 
 
 def first_word(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
@@ -211,12 +240,20 @@ def two(numbers: list[int], kind: str = "int32") -> Callable[..., Any]:
     ("what", "told"),
     [
         (first_word, "operator words gives other rows when its tuples come in two batches"),
-        (two([0]), "operator words gave 2 rows and 1 numbers of tuples"),
+        (two([0]), "operator words returned 2 rows and the numbers of 1 tuple: each row needs one number"),
         (two([1, 0]), "operator words must give rows in the order of their tuples"),
         (two([0, 9]), "operator words must give rows in the order of their tuples"),
         (two([0, 1], "int64"), "but is declared to return (word string, size int)"),
         (lambda batch: batch, "operator words must return an Arrow batch and for each row"),
-        (lambda batch: 1 // 0, "ZeroDivisionError"),
+        (
+            two([0, None]),
+            "words must return for each row the number of its tuple, a whole number: it returned NULL for 1 row",
+        ),
+        (two([0.0, 1.0]), "a whole number: it returned values of the type double"),
+        (two(["a", 1]), "a whole number: list is no list of numbers"),
+        (lambda batch: 1 // 0, "operator words raised ZeroDivisionError: integer division or modulo by zero (test_op"),
+        (lambda batch: batch["text"].cast(pa.int8()), "operator words raised ArrowInvalid: "),
+        (lambda batch: sys.exit(3), "operator words raised SystemExit: 3"),
     ],
 )
 def test_what_is_not_as_declared_fails_the_query(tmp_path: Path, what: Callable[..., Any], told: str) -> None:
@@ -250,6 +287,7 @@ def test_it_runs_on_workers_of_spark(spark: SparkSession, tmp_path: Path) -> Non
     assert {name: query["state"] for name, query in queries.items()} == {
         "q": "active", "r": "active", "bad": "quarantined",
     }  # fmt: skip
-    assert "ZeroDivisionError" in str(queries["bad"])
+    assert queries["bad"]["reason"].startswith("operator broken_words raised ZeroDivisionError: ")
+    assert "(test_operators.py, line " in queries["bad"]["reason"]
     assert [row["word"] for row in run.memory("q").rows()] == ["bb", "ccc"]
     assert [row["code"][:4] for row in run.memory("r").rows()] == ["f36b"]

@@ -198,6 +198,14 @@ class WithoutRun:
         ({"what": type("Bad", (), {"states": ("n inn",)}), "time": "none"}, "must have a method run"),
         ({"what": type("Bad", (Sessions,), {"states": ("n inn",)})}, "operator other: states: schema 'n inn' is not"),
         ({"returns": None}, "declare it with @freshet.operator(takes=..., returns=...)"),
+        (
+            {"what": type("Short", (Sessions,), {"run": lambda self, tuples: None})},
+            "its code must take tuples, states, ",
+        ),
+        (
+            {"what": type("Made", (Sessions,), {"__init__": lambda self, gap: None})},
+            "give an object of the class, which",
+        ),
         ({"what": 5}, "it must be a Python function, or have states and a run, not 5"),
     ],
 )
@@ -262,8 +270,17 @@ def altered(**changes: Any) -> type[Changes]:
             altered(rows=lambda made: made.drop_columns(["_arrival"])),
             "operator other gave rows of (person string, page",
         ),
-        (altered(rows=lambda made: made["page"]), "operator other gave rows of (ChunkedArray), but they must be"),
-        (type("Raises", (Changes,), {"run": lambda *given: 1 // 0}), "ZeroDivisionError"),
+        (
+            altered(rows=lambda made: made["page"]),
+            "operator other returned a value of the type ChunkedArray as rows, not a table of (person string, page",
+        ),
+        (
+            type("Raises", (Changes,), {"run": lambda *given: 1 // 0}),
+            "operator other raised ZeroDivisionError: integer division or modulo by zero (test_remembering.py, line ",
+        ),
+        (altered(dropped=[1.0]), "operator other must say as a whole number how many rows a state forgets, not 1.0"),
+        (altered(dropped=[None]), "operator other must say as a whole number how many rows a state forgets, not None"),
+        (altered(rows=lambda made: None), "operator other returned None as rows, not a table of (person string, page"),
     ],
 )
 def test_what_is_not_as_declared_fails_its_query_and_no_other(what: Any, told: str) -> None:

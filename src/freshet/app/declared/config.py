@@ -343,7 +343,11 @@ class SparkSection(Section):
 
 def _long_form(value: Any) -> Any:
     """For a function or an operator that carries its declaration, its place alone is enough."""
-    return {"call": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"call": value}
+    if isinstance(value, dict):
+        return value
+    raise ValueError(f"must be 'package.module:name' or a table, not {value!r}")
 
 
 class AppFile(Section):

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from freshet.app.declared.spec import NAME
+from freshet.app.declared.spec import NAME, check_free
 from freshet.model import UserError, parse_schema
 from freshet.model.code_version import code_version
 from freshet.model.functions import Function, OwnOperator, Vectorised, make_known
@@ -34,7 +34,8 @@ class Declaration:
         """The same, completed by what :func:`function` or :func:`operator` says of a thing."""
         own: Declaration = getattr(what, _DECLARED, Declaration())
         version = self.version or own.version or code_version(what)
-        return Declaration(self.takes or own.takes, self.returns or own.returns, version, self.time or own.time)
+        takes = own.takes if self.takes is None else self.takes
+        return Declaration(takes, self.returns or own.returns, version, self.time or own.time)
 
 
 def function(*, takes: str, returns: str, version: str | None = None) -> Callable[[Called], Called]:
@@ -94,6 +95,7 @@ def declare_function(
     if not callable(what):
         raise UserError(f"function {name}: it must be a Python function or a SQL expression, not {what!r}")
     said = given.completed(what)
+    _check_takes(name, said.takes)
     if said.takes is None or said.returns is None:
         raise UserError(
             f"function {name}: say what it takes and returns, as in takes = 'double, string', returns = 'double', or "
@@ -108,12 +110,18 @@ def declare_function(
     return make_known(made)
 
 
-def declare_operator(name: str, what: Any, given: Declaration, known: Mapping[str, OwnOperator]) -> OwnOperator:
-    """The operator of a declaration; what has states remembers."""
+def _check_takes(name: str, takes: str | None) -> None:
+    if takes is not None and not takes.strip():
+        raise UserError(
+            f"function {name}: it must take at least one argument: without any, write its value in the query"
+        )
+
+
+def declare_operator(name: str, what: Any, given: Declaration, taken: Mapping[str, str]) -> OwnOperator:
+    """The operator of a declaration; what has states remembers. Names that are taken come with their kind."""
     if not NAME.fullmatch(name) or name.lower() in (*functions(), "tumble", "hop", "session"):
         raise UserError(f"operator {name}: choose another name: letters, digits and _, and no function of Spark SQL")
-    if name.lower() in known:
-        raise UserError(f"operator {name}: there is one of this name already; choose another")
+    check_free(name, "operator", taken)
     if not callable(what) and not hasattr(what, "states"):
         raise UserError(f"operator {name}: it must be a Python function, or have states and a run, not {what!r}")
     said = given.completed(what)
@@ -127,6 +135,8 @@ def declare_operator(name: str, what: Any, given: Declaration, known: Mapping[st
     states = _states(name, what, time)
     made = OwnOperator(name, read, gives, time, str(said.version), lambda: what, states, any_order)
     _check_time(made)
+    if wrong := made.why_never():
+        raise UserError(f"operator {name}: {wrong}")
     return make_known(made)
 
 
@@ -173,7 +183,13 @@ PACKAGED: Final = Registry[Callable[..., Any]](
 def packaged_function(name: str) -> Function | None:
     """The function that an installed package brings by a name in lower case; None: none does."""
     found = next((each for each in PACKAGED.names() if each.lower() == name), None)
-    return None if found is None else declare_function(found, PACKAGED[found], Declaration(), {})
+    if found is None:
+        return None
+    try:
+        return declare_function(found, PACKAGED[found], Declaration(), {})
+    except UserError as error:
+        problem = str(error).removeprefix(f"function {found}: ")
+        raise UserError(f"function {found} of {PACKAGED.package(found)}: {problem}") from None
 
 
 def _macro(name: str, text: str, given: Declaration, known: Mapping[str, Function]) -> Function:
@@ -181,10 +197,25 @@ def _macro(name: str, text: str, given: Declaration, known: Mapping[str, Functio
         raise UserError(f"function {name}: say the parameters of its expression, as in takes = 'x double, y double'")
     if given.version is not None:
         raise UserError(f"function {name}: its expression is its version: leave out the version")
+    _check_takes(name, given.takes)
+    if _is_wrong(given.takes):
+        _types(name, "takes", given.takes)  # says which types there are, if that is what is wrong
+        raise UserError(
+            f"function {name}: an expression needs a name for each argument, as in takes = 'x double, y double', not "
+            f"{given.takes!r}"
+        )
     macro = make_macro(name, text, given.takes, OwnFunctions(known))
     if given.returns is None or _types(name, "returns", given.returns) == (macro.returns,):
         return macro
     return make_macro(name, f"CAST({text} AS {given.returns})", given.takes, OwnFunctions(known))
+
+
+def _is_wrong(schema: str) -> bool:
+    try:
+        parse_schema(schema)
+    except UserError:
+        return True
+    return False
 
 
 def _types(name: str, key: str, text: str) -> tuple[pa.DataType, ...]:

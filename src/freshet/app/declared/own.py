@@ -101,7 +101,15 @@ class OwnCode:
         []
         """
         given = Declaration(takes, returns, version, time)
-        self.operators[name.lower()] = declare_operator(name, what, given, self.operators)
+        self.operators[name.lower()] = declare_operator(name, what, given, self.taken())
+
+    def names(self) -> dict[str, str]:
+        """What is declared besides code, with its kind."""
+        return {}
+
+    def taken(self) -> dict[str, str]:
+        """All names that FROM may have, with their kinds."""
+        return self.names() | {each.name: "operator" for each in self.operators.values()}
 
     def own_functions(self) -> OwnFunctions:
         """What queries may call besides Spark's functions."""

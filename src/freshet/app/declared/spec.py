@@ -184,7 +184,8 @@ def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
         raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
     for other, what in taken.items():
         if other.lower() == name.lower():
-            raise UserError(f"{kind} {name}: there is a {what} {other} already; choose another name")
+            article = "an" if what[0] in "aeiou" else "a"
+            raise UserError(f"{kind} {name}: there is {article} {what} {other} already; choose another name")
 
 
 class QueryOptions(TypedDict, total=False):

@@ -202,7 +202,7 @@ class Run:
     def _names(self) -> dict[str, str]:
         """All names of this run, with their kinds: what is declared, and the queries that were added."""
         known: list[str] = self._parts.loop.ask(lambda: list(self._parts.installer.schemas))
-        return {**dict.fromkeys(known, "query"), **self.app.names()}
+        return {**dict.fromkeys(known, "query"), **self.app.taken()}
 
     def drop_query(self, name: str) -> None:
         """Ends a query; its sinks get what it has written, and its output stays readable.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -10,9 +11,10 @@ import pyarrow.compute as pc
 
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.held import HeldTables
-from freshet.kernels.own_operator import SAMPLE, SAMPLE_EVERY, check_types
+from freshet.kernels.own_operator import SAMPLE, SAMPLE_EVERY, call_own, check_types
 from freshet.model import ARRIVAL, UserError
 from freshet.model.functions import known_operator
+from freshet.model.messages import counted
 from freshet.model.operators import OwnFold
 from freshet.model.schema import schema_text, with_arrival
 
@@ -71,7 +73,7 @@ class CompiledOwnFold:
         self.output: Final = function.returns
         self.states: Final = tuple(map(with_arrival, function.states))
         made = function.load()
-        self._own: Final[Memorable] = made() if isinstance(made, type) else made
+        self._own: Final[Memorable] = call_own(function.name, made) if isinstance(made, type) else made
         self._runs = 0
 
     @property
@@ -96,20 +98,26 @@ class CompiledOwnFold:
 
     def _call(self, tuples: pa.Table, states: Sequence[pa.Table], before: int | None, after: int | None) -> _Taken:
         """The checked result of the user's code for some tuples."""
-        given: Any = self._own.run(tuples, states, before, after, *self.operator.arguments)
+        given = call_own(self._function.name, self._own.run, tuples, states, before, after, *self.operator.arguments)
         lists = given[1:] if isinstance(given, tuple) and len(given) == 3 else [None]
         if not all(isinstance(each, list | tuple) and len(each) == len(states) for each in lists):
             raise self._wrong(
-                f"must return three things: a table of rows, and for each of its {len(states)} states the rows that it "
-                "remembers from now on, and how many it forgets from the start"
+                f"must return three things: a table of rows; a list that has, for each of its states ({len(states)}), "
+                "the rows to append; and a list of how many rows each state forgets from the start"
             )
         rows = self._fitting(given[0], self._function.returns, "rows")
         appended = [self._fitting(*each, "states") for each in zip(given[1], self._function.states, strict=True)]
-        dropped = tuple(int(number) for number in given[2])
+        dropped = tuple(map(self._number, given[2]))
         for number, state in zip(dropped, states, strict=True):
             if not 0 <= number <= state.num_rows:
-                raise self._wrong(f"forgets {number:,} rows of a state that has {state.num_rows:,}")
+                raise self._wrong(f"forgets {counted(number, 'row')} of a state that has {state.num_rows:,}")
         return rows, tuple(appended), dropped
+
+    def _number(self, given: Any) -> int:
+        try:
+            return index(given.as_py() if isinstance(given, pa.Scalar) else given)
+        except TypeError:
+            raise self._wrong(f"must say as a whole number how many rows a state forgets, not {given!r}") from None
 
     def _fitting(self, given: Any, declared: pa.Schema, what: str) -> pa.Table:
         """A table with its columns in the declared order."""
@@ -117,10 +125,13 @@ class CompiledOwnFold:
             given = pa.Table.from_batches([given])
         whole = declared.append(pa.field(_ARRIVAL, pa.int64()))
         wanted = {field.name: field.type for field in whole}
-        if not isinstance(given, pa.Table) or {each.name: each.type for each in given.schema} != wanted:
-            found = given.schema if isinstance(given, pa.Table) else [type(given).__name__]
-            columns = ", ".join(f"{each.name} {each.type}" if isinstance(each, pa.Field) else each for each in found)
-            raise self._wrong(f"gave {what} of ({columns}), but they must be ({schema_text(whole).replace('`', '')})")
+        columns = schema_text(whole).replace("`", "")
+        if not isinstance(given, pa.Table):
+            found = "None" if given is None else f"a value of the type {type(given).__name__}"
+            raise self._wrong(f"returned {found} as {what}, not a table of ({columns})")
+        if {each.name: each.type for each in given.schema} != wanted:
+            found = ", ".join(f"{each.name} {each.type}" for each in given.schema)
+            raise self._wrong(f"gave {what} of ({found}), but they must be ({columns})")
         if given.column(_ARRIVAL).null_count:
             raise self._wrong(f"gave {what} without {_ARRIVAL}: a row has the latest of the rows that it was made of")
         return given.select(whole.names).cast(whole)

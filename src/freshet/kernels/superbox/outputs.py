@@ -17,6 +17,7 @@ from freshet.kernels.expressions.arrow import encode
 from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.value import Index
 from freshet.kernels.superbox.chain import ChainOutput, CompiledChain, Selected
+from freshet.model.messages import sentence
 
 _MOST_ROWS: Final = 1 << 16
 """Number of rows to project at a time: larger arrays do not fit the caches, and calls no longer matter."""
@@ -58,7 +59,7 @@ class Outputs:
         try:
             return chain.finish(chain.select(frame))
         except Exception as error:  # whatever it is, it is this chain's failure alone
-            return chain.failed(f"{type(error).__name__}: {error}")
+            return chain.failed(sentence(error))
 
     def _run_group(self, numbers: Sequence[int], frame: Frame) -> dict[int, ChainOutput]:
         outputs: dict[int, ChainOutput] = {}
@@ -73,7 +74,7 @@ class Outputs:
                     outputs[number] = chain.finish(selected)
                     continue
             except Exception as error:  # whatever it is, it is this chain's failure alone
-                outputs[number] = chain.failed(f"{type(error).__name__}: {error}")
+                outputs[number] = chain.failed(sentence(error))
                 continue
             waiting.append(_Waiting(number, selected, rows))
             count += len(rows)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def make(options: MirrorOptions, stream: Stream) -> MirrorSource:
-    """Makes the source. What polls need (HTTP above all) is slow to import, and few applications have a mirror."""
+    """Polls what others change, as often as it pays.
+
+    What polls need (HTTP above all) is slow to import, and few applications have a mirror.
+    """
     from freshet.sources.mirror.source import MirrorSource
 
     return MirrorSource(options, stream)

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from freshet.model import Operator
 from freshet.model.functions import is_tried, readable
+from freshet.model.messages import counted
 from freshet.sql.check.functions import name_of
 from freshet.sql.check.safe import error_count
 from freshet.sql.parse.text import parse_expression, to_sql
@@ -34,15 +35,14 @@ def why_failed(errors: int, rows: int, operators: Sequence[Operator], raised: st
     >>> why_failed(2, 8, [Filter("f", "f(k) > 1")], "function f raised ValueError: too large")
     '2 evaluation errors in 8 tuples (on_error = fail): function f raised ValueError: too large'
     """
-    plural, of = "s" if errors > 1 else "", "s" if rows > 1 else ""
-    counted = f"{errors} evaluation error{plural} in {rows} tuple{of} (on_error = fail)"
+    told = f"{counted(errors, 'evaluation error')} in {counted(rows, 'tuple')} (on_error = fail)"
     if raised:
-        return f"{counted}: {raised}"
+        return f"{told}: {raised}"
     found = [*dict.fromkeys(readable(text) for operator in operators for text in _fallible(operator))]
     if len(found) > 1:
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        return f"{counted} in one or more of: {'; '.join(found[:_NAMED])}{more}"
-    return f"{counted} in {found[0]}" if found else counted
+        return f"{told} in one or more of: {'; '.join(found[:_NAMED])}{more}"
+    return f"{told} in {found[0]}" if found else told
 
 
 def what_raised(count: str) -> list[str]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.functions import Macro, known_function
+from freshet.model.messages import counted
 from freshet.model.numbers import INTEGERS, is_number
 from freshet.model.schema import type_text
 from freshet.sql.check.functions import name_of
@@ -31,8 +32,7 @@ def explicit_call(node: exp.Expr, columns: ColumnTypes) -> exp.Expr | None:
         return None
     form = f"{function.name}({', '.join(map(type_text, function.takes))})"
     if len(node.expressions) != len(function.takes):
-        many = f"{len(function.takes)} argument{'s' * (len(function.takes) > 1)}"
-        raise fail(f"{form} takes {many}, not {len(node.expressions)}", node)
+        raise fail(f"{form} takes {counted(len(function.takes), 'argument')}, not {len(node.expressions)}", node)
     arguments = []
     for argument, wanted in zip(node.expressions, function.takes, strict=True):
         kind = type_of(argument, columns)

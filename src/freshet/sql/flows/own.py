@@ -39,7 +39,7 @@ class OwnFlow(Flow):
                 raise fail(f"{name}() takes a column {field.name}, which is not there (there: {there})", place)
             if is_known(kind) and kind != field.type:
                 types = f"as {type_text(field.type)}, but it is {type_text(kind)}"
-                raise fail(f"{name}() takes {field.name} {types}: CAST it in a WITH", place)
+                raise fail(f"{name}() takes {field.name} {types}: CAST it in a WITH query", place)
             value = column(own) if is_known(kind) else cast(column(own), type_text(field.type))
             self._input.append((field.name, value))
 

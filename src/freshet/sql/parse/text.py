@@ -110,7 +110,7 @@ def shared_expression(text: str) -> exp.Expr:
     try:
         (tree,) = _parse_deeply(text)
     except (ParseError, TokenError, ValueError) as error:
-        raise SqlError(f"{text!r} is not an expression: {str(error).splitlines()[0]}") from None
+        raise SqlError(f"{text!r} is not an expression: {_what_is_wrong(error, text)}") from None
     except RecursionError:
         raise SqlError(TOO_DEEP) from None
     if tree is None:
@@ -235,7 +235,19 @@ def _check_brackets(tokens: list[Token]) -> None:
         raise SqlError(f"this {opened.text} is not closed: a {closing[opened.text]} is missing", span_of(opened))
 
 
-def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
+def _what_is_wrong(error: Exception, text: str) -> str:
+    """Why an expression cannot be parsed."""
+    try:
+        tokens = _tokens(text)
+        _check_brackets(tokens)
+    except SqlError as found:
+        return found.problem
+    if isinstance(error, ParseError) and tokens:
+        return _parse_error(error, text, tokens, form="").problem
+    return str(error).splitlines()[0]
+
+
+def _parse_error(error: ParseError, text: str, tokens: list[Token], form: str = f"; {_EXPECTED}") -> SqlError:
     detail = error.errors[0] if error.errors else {}
     end = _offset(text, detail.get("line") or 1, detail.get("col") or 1)
     index = next((i for i, token in enumerate(tokens) if token.start <= end <= token.end), len(tokens) - 1)
@@ -250,7 +262,7 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
         if hint and suspect.token_type == TokenType.VAR and suspect.text.upper() not in _CLAUSES:
             return SqlError(f"{suspect.text} is not expected here{hint}", span_of(suspect))
     remedy = f" ({expected[0].lower()}{expected[1:]})" if expected.startswith("Expect") else ""
-    return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", span_of(token))
+    return SqlError(f"{token.text} is not expected here{remedy}{form}", span_of(token))
 
 
 def _unknown_type(expected: str, tokens: list[Token], index: int) -> SqlError | None:
