@@ -25,6 +25,8 @@ _ROOM: Final = 1.35
 """Height of a label, as a multiple of the height of its letters."""
 _MANY: Final = 25
 """Points of a line from which on its markers are small."""
+_CROWD: Final = 60
+"""Points of a line from which on it has no markers: they would hide it, and the gaps of a dashed line."""
 _DECADES: Final = 100.0
 """Up to this factor powers of ten alone are too few numbers along a logarithmic axis."""
 
@@ -83,6 +85,7 @@ def draw_line(axes: Axes, points: Sequence[PlotPoint], number: int, *, dashed: b
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
     places = [point.place for point in points]
     style: dict[str, Any] = {
+        "marker": marker if len(points) <= _CROWD else "",
         "linestyle": "--" if dashed else "-",
         "linewidth": 1.8,
         "markersize": 6 if len(points) <= _MANY else 3,
@@ -90,7 +93,7 @@ def draw_line(axes: Axes, points: Sequence[PlotPoint], number: int, *, dashed: b
     axes.fill_between(
         places, [point.low for point in points], [point.high for point in points], color=colour, alpha=0.2, linewidth=0
     )
-    axes.plot(places, [point.value for point in points], color=colour, marker=marker, **style)
+    axes.plot(places, [point.value for point in points], color=colour, **style)
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[str, PlotPoint, int]]) -> None:

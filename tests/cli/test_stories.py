@@ -9,10 +9,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import freshet
 from freshet.demo.stories import StoryCard, cards
+from freshet.demo.stories.joins import JoinSight, JoinsTold, Readings
 from freshet.demo.stories.optimizer import BURST, CYCLE, LOADS, OptimizerTold, load_at
 from freshet.demo.stories.periodic import CALM_RATE, MOST, PeriodicAnswer, PeriodicTold, grown
 from freshet.quality.optimizer import Look, MeasureLook
@@ -109,10 +111,53 @@ def test_traffic_grows_as_far_as_it_may() -> None:
     assert grown(MOST * CALM_RATE, 44.0) == MOST * CALM_RATE
 
 
+# Joins without windows
+
+
+@pytest.fixture
+def joined() -> JoinsTold:
+    sights = [
+        JoinSight(1.0, 100, {"moments": 250, "guess": 3_000}, {"moments": 400, "guess": 390}, 500),
+        JoinSight(5.0, 1_000, {"moments": 2_100, "guess": 2_000}, {"moments": 1_500, "guess": 1_480}, 2_300),
+        JoinSight(9.0, 100, {"moments": 260, "guess": 3_000}, {"moments": 4_400, "guess": 3_000}, 500),
+        JoinSight(11.0, 0, {"moments": 200, "guess": 900}, {"moments": 5_000, "guess": 4_000}, 400),
+    ]
+    return JoinsTold(10.0, 5_000, sights)
+
+
+def test_the_words_tell_what_each_join_answered_and_remembered(joined: JoinsTold) -> None:
+    answered, held, _ = joined.paragraphs()
+    assert answered == (
+        "The stations measured 5,000 moments. moments answered each. guess answered 4,000 of them (80%)."
+    )
+    assert "moments remembered at most 250 readings" in held
+    assert "When the north was 1,000 readings behind, it remembered 2,100" in held
+    assert "may need 2,300. At the end it remembered 200." in held
+
+
+def test_moments_without_an_answer_are_not_hidden(joined: JoinsTold) -> None:
+    told = JoinsTold(joined.seconds, joined.moments + 1, joined.sights)
+    assert "moments answered 5,000 of them (100%)" in told.paragraphs()[0]
+
+
+def test_readings_are_no_more_out_of_order_than_the_file_says(tmp_path: Path) -> None:
+    (tmp_path / "stations.toml").write_text(cards()["joins"].text())
+    order = freshet.App.from_toml(tmp_path / "stations.toml").streams["north"].stream.order
+    assert order is not None
+    assert order.rows is not None
+    readings = Readings(3)
+    for _ in range(20):
+        for table in readings.rows(100).values():
+            moments = table["moment"].to_numpy()
+            assert all((moments[:place] >= moment).sum() <= order.rows for place, moment in enumerate(moments))
+            assert (np.diff(moments) < 0).any()
+            assert sorted(moments) == list(range(readings.measured - 100, readings.measured))
+
+
 # Pictures
 
 
-@pytest.mark.parametrize("story", ["optimized", "released"])
+@pytest.mark.parametrize("story", ["optimized", "released", "joined"])
 def test_labels_of_a_picture_do_not_overlap(
     story: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +191,7 @@ def test_labels_of_a_picture_do_not_overlap(
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["mirror", "optimizer", "periodic"])
+@pytest.mark.parametrize("name", ["joins", "mirror", "optimizer", "periodic"])
 def test_a_story_is_told(name: str, tmp_path: Path) -> None:
     options = ["--quick", "--state", "kept", "--keep", "--out", "seen.png"]
     done = subprocess.run(
@@ -157,6 +202,9 @@ def test_a_story_is_told(name: str, tmp_path: Path) -> None:
     assert "3. What was seen" in done.stdout
     assert (tmp_path / "seen.png").read_bytes().startswith(PNG)
     kept = json.loads((tmp_path / "kept" / "demo.json").read_text())
+    if name == "joins":
+        assert kept["sights"][-1]["answered"]["moments"] == kept["moments"]
+        assert kept["sights"][-1]["answered"]["guess"] < kept["moments"]
     if name == "optimizer":
         assert kept["missing"] == 0
         assert kept["looks"]

@@ -64,9 +64,24 @@ def test_a_short_logarithmic_axis_has_more_than_powers_of_ten() -> None:
     assert [tick for tick in axes.get_yticks() if low <= tick <= high] == [100, 200, 500, 1000]
 
 
-@pytest.mark.parametrize(("seeds", "title"), [([2.0, 2.0], "Fig. 1"), ([2.0, 3.0], "Fig. 1 (band: their range)")])
-def test_a_title_names_a_band_only_if_one_is_drawn(seeds: list[float], title: str) -> None:
+@pytest.mark.parametrize(
+    ("seeds", "title"),
+    [
+        ([2.0, 2.0], "Fig. 1, the same with each of 2 seeds"),
+        ([2.0, 3.0], "Fig. 1, mean of 2 seeds (band: their range)"),
+    ],
+)
+def test_a_title_says_what_the_seeds_give(seeds: list[float], title: str) -> None:
     axes = new_figure(7, 4.5).add_subplot()
     axes.set_title("Fig. 1", loc="left")
     draw_lines(axes, [1, 2], {"policy": [[1.0, 1.0], seeds]})
     assert axes.get_title("left") == title
+
+
+def test_a_line_of_many_points_has_no_markers_that_hide_it() -> None:
+    axes = new_figure(7, 4.5).add_subplot()
+    for number, count in enumerate((10, 300)):
+        draw_line(axes, [PlotPoint.of(place, [place]) for place in range(count)], number)
+    few, many = axes.lines
+    assert few.get_marker() == "o"
+    assert many.get_marker() in ("", "None")

@@ -24,18 +24,27 @@ def draw_all(trial: Trial, folder: Path, paper: str, figures: PlotTable) -> None
     for name, (title, draw) in figures.items():
         figure = new_figure(8, 4.5)
         axes = figure.add_subplot()
-        axes.set_title(f"{title}\n{mode}, mean of {len(trial.seeds)} seeds", loc="left", fontsize=11)
+        head = f"{title}\n{mode}"
+        axes.set_title(head, loc="left", fontsize=11)
         draw(axes, trial)
+        if axes.get_title("left") == head:  # no lines were drawn, but points
+            axes.set_title(f"{head}, mean of {len(trial.seeds)} seeds", loc="left", fontsize=11)
         figure.savefig(folder / f"{paper}_{name}.png", dpi=DOTS)
 
 
 def draw_lines(axes: Axes, places: Sequence[float], lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
-    """Draws a line for each label: means over the seeds with a band for their range. Call it last."""
+    """Draws a line for each label: means over the seeds with a band for their range. The title says so; if all seeds
+    give the same, because nothing is drawn at random, it says that. Call it last.
+    """
     drawn = {label: list(map(PlotPoint.of, places, values)) for label, values in lines.items()}
     for number, points in enumerate(drawn.values()):
         draw_line(axes, points, number)
+    seeds = max(len(values) for line in lines.values() for values in line)
     if any(point.low < point.high for points in drawn.values() for point in points):
-        axes.set_title(f"{axes.get_title('left')} (band: their range)", loc="left", fontsize=11)
+        told = f", mean of {seeds} seeds (band: their range)"
+    else:
+        told = f", the same with each of {seeds} seeds" if seeds > 1 else ""
+    axes.set_title(axes.get_title("left") + told, loc="left", fontsize=11)
     plain_numbers(axes)
     if axes.get_xscale() == "log":
         axes.set_xticks(places)
