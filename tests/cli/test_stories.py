@@ -131,8 +131,8 @@ def test_the_words_tell_what_each_join_answered_and_remembered(joined: JoinsTold
         "The stations measured 5,000 moments. moments answered each. guess answered 4,000 of them (80%)."
     )
     assert "moments remembered at most 250 readings" in held
-    assert "When the north was 1,000 readings behind, it remembered 2,100" in held
-    assert "may need 2,300. At the end it remembered 200." in held
+    assert "the north fell 1,000 readings behind, and it remembered up to 2,100." in held
+    assert "predicted up to 2,300. At the end it remembered 200." in held
 
 
 def test_moments_without_an_answer_are_not_hidden(joined: JoinsTold) -> None:

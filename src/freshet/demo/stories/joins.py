@@ -132,6 +132,9 @@ class JoinsTold:
         _draw(answered, {name: [(each.when, each.answered[name]) for each in during] for name in QUERIES})
         for axes in (behind, held, answered):
             axes.axvspan(FAILS * self.seconds, RETURNS * self.seconds, color=COLOURS[-1], alpha=0.12, linewidth=0)
+        middle = (FAILS + RETURNS) / 2 * self.seconds
+        place: Any = answered.get_xaxis_transform()
+        answered.annotate("the north is silent", (middle, 0.93), xycoords=place, ha="center", fontsize=9)
         behind.set_ylabel("readings behind")
         held.set_ylabel("readings remembered")
         answered.set_ylabel("moments answered")
@@ -142,12 +145,13 @@ class JoinsTold:
         """What was seen, in words."""
         last = self.sights[-1]
         calm = [each.held["moments"] for each in self.sights if each.when < FAILS * self.seconds]
-        most = max(self.sights, key=lambda each: each.held["moments"])
+        behind, predicted = max(each.behind for each in self.sights), max(each.predicted for each in self.sights)
+        most = max(each.held["moments"] for each in self.sights)
         return [
             f"The stations measured {self.moments:,} moments. {self._answered('moments')} {self._answered('guess')}",
-            f"Before the network failed, moments remembered at most {max(calm, default=0):,} readings. When the north "
-            f"was {most.behind:,} readings behind, it remembered {most.held['moments']:,}; the order of the streams "
-            f"says that it may need {most.predicted:,}. At the end it remembered {last.held['moments']:,}.",
+            f"Before the network failed, moments remembered at most {max(calm, default=0):,} readings. Then "
+            f"the north fell {behind:,} readings behind, and it remembered up to {most:,}. The order of the streams "
+            f"predicted up to {predicted:,}. At the end it remembered {last.held['moments']:,}.",
             "A longer window would have found more, and would remember more all the time, also while the network is "
             "fast. Without windows, memory goes by how far the stations are apart.",
         ]
