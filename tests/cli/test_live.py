@@ -19,6 +19,7 @@ from freshet.cli.screen import Screen
 from freshet.model import Chain, ChainResult, Curve, Promises, Train
 from freshet.quality import Meters, Waiting
 from freshet.quality.optimizer import Look, MeasureLook, Tally
+from freshet.quality.snapshots import BalanceSnapshot
 from freshet.quality.waiting import QueueLength
 
 CHAIN = Chain((0,), (Train("s", 0, 1),))
@@ -281,6 +282,12 @@ def test_what_is_wrong_is_said() -> None:
         "sink q1/jsonl: failing, OSError: gone (40 rows not delivered)",
     ]
     assert "source packets: held back, no room" in line(report(3, sources=sources, sinks=sinks))
+
+
+def test_a_beta_that_is_found_stands_beside_the_policy() -> None:
+    balance: BalanceSnapshot = {"bound": "response at most 1 s", "observed": 2.0, "beta": 0.55, "looks": 3}
+    assert "policy fcfs, beta 0.55" in " ".join(shown(24, balance=balance))
+    assert "beta" not in " ".join(shown(24))
 
 
 def test_a_line_for_logs() -> None:

@@ -41,6 +41,7 @@ def test_a_page_of_a_simulated_run(history: Path, command: Command) -> None:
         ('{"total": {}}', ("--html",), "its history is not there (report.history.json"),
         ('{"times": []}', ("--html",), "this is no history"),
         ("{}", ("--to", "x.html"), "--to is for --html"),
+        ("{}", ("--html", "night.html"), "report.json --html --to night.html"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -84,6 +84,11 @@ def test_asking_why_changes_nothing_and_names_what_was_chosen(policy: str) -> No
         assert reason.rule
 
 
+def test_a_reason_names_the_beta() -> None:
+    assert all(reason.figures["beta"] == 0.5 for _, reason in watched("fas-mcq(0.5)", asks=True).reasons)
+    assert not any("beta" in reason.figures for _, reason in watched("fas-mcq", asks=True).reasons)
+
+
 @pytest.mark.parametrize("policy", FIGURES)
 def test_a_reason_has_the_figures_that_the_policy_goes_by(policy: str) -> None:
     reasons = [reason for _, reason in watched(policy, asks=True).reasons]

@@ -114,7 +114,7 @@ class _Table:
         first = name + Text("  ") + Text(status, style=_STYLES.get(report["status"], ""))
         rest = (
             f"{report['seconds']:.0f} s",
-            f"policy {report['policy']}",
+            f"policy {report['policy']}{_beta(report)}",
             f"{workers['workers']} workers {_percent(workers['busy_share'])} busy",
             f"deciding {_percent(report['decisions']['deciding_share'])}",
         )
@@ -142,6 +142,16 @@ def _unused(report: ShownReport) -> set[str]:
     qos = set() if report["total"]["qos"] is not None else {"qos"}
     each = report["queries"].values()
     return qos | {title for title in ("promise", "missing") if not any(query.get(title) for query in each)}
+
+
+def _beta(report: ShownReport) -> str:
+    """The beta that was found, if a balance is expected.
+
+    >>> _beta({"balance": {"beta": 0.55}}), _beta({"balance": None})
+    (', beta 0.55', '')
+    """
+    balance = report.get("balance")
+    return "" if balance is None else f", beta {balance['beta']:.3g}"
 
 
 def _promise(query: Mapping[str, Any]) -> str:

@@ -19,6 +19,8 @@ def report(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A report.json, or the history beside it.", show_default=False)
     ],
+    page: Annotated[Path | None, typer.Argument(hidden=True, show_default=False)] = None,
+    *,
     html: Annotated[
         bool, typer.Option("--html", help="Write a page with the course of the run, instead of a table.")
     ] = False,
@@ -34,6 +36,8 @@ def report(
 
     Examples: freshet report report.json; freshet report report.json --html --to night.html
     """
+    if page is not None:
+        raise UserError(f"for a page in a file of another name write: freshet report {file} --html --to {page}")
     if to is not None and not html:
         raise UserError("--to is for --html: use both")
     if html:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from freshet.app.reports.feasible import situation_of
 from freshet.model import Promises, UserError, duration_text
-from freshet.quality.feasibility import Situation, Verdict, knee, verdicts
+from freshet.quality.feasibility import MOST, Situation, Verdict, knee, verdicts
 
 _TITLES: Final = ("query", "promise", "feasible", "expected", "room")
 
@@ -63,13 +63,30 @@ def _summary(situation: Situation, found: Sequence[Verdict]) -> str:
         room, aim = knee(situation), "for an average QoS of 95 %"
     rate = sum(each.rate for each in situation.queries)
     told = (
-        f"{rate:,.4g} tuples/s for {len(situation.queries)} queries take {100.0 * situation.load:.0f} % of the "
+        f"{_rate(rate)} tuples/s for {len(situation.queries)} queries take {100.0 * situation.load:.0f} % of the "
         f"workers' time, and {duration_text(situation.overhead)} for each step"
     )
     if room is None:
         return told
-    grows = f"rates may grow {room:.2g} times" if room >= 1.0 else f"rates should be {room:.2g} times what they are"
-    return f"{told}; {grows} {aim}"
+    return f"{told}; {_grows(room)} {aim}"
+
+
+def _rate(rate: float) -> str:
+    """
+    >>> _rate(150_312.4), _rate(2.468)
+    ('150,312', '2.47')
+    """
+    return f"{rate:,.0f}" if rate >= 100.0 else f"{rate:.3g}"
+
+
+def _grows(room: float) -> str:
+    """
+    >>> _grows(9.44), _grows(0.28), _grows(MOST)
+    ('rates may grow 9.4 times', 'rates should be 0.28 times what they are', 'rates may grow 100 times and more')
+    """
+    if room >= MOST:
+        return f"rates may grow {MOST:.0f} times and more"
+    return f"rates may grow {room:.2g} times" if room >= 1.0 else f"rates should be {room:.2g} times what they are"
 
 
 def _table(found: Sequence[Verdict]) -> Iterator[str]:
@@ -80,7 +97,9 @@ def _table(found: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _room(verdict: Verdict) -> str:
-    return "-" if verdict.room is None else f"{verdict.room:.2f} x"
+    if verdict.room is None:
+        return "-"
+    return f"{MOST:.0f} x and more" if verdict.room >= MOST else f"{verdict.room:.2f} x"
 
 
 def _advice(found: Sequence[Verdict]) -> Iterator[str]:

@@ -99,7 +99,9 @@ class WeightRule:
 
 
 def _weight(given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0.0 < given <= 1.0:
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise UserError(f"weight {given!r} is outside (0, 1]: write a number, or one for each time of day: {_EXAMPLE}")
+    if not 0.0 < given <= 1.0:
         raise UserError(f"weight {given!r} is outside (0, 1]")
     return float(given)
 

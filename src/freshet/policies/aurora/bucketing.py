@@ -45,6 +45,7 @@ class Bucketing(SchedulePolicy):
     """
 
     name: ClassVar[str] = "bucketing"
+    ranks_all: ClassVar[bool] = False
     rule = "first bucket of slope and slack"
     word: ClassVar[int] = 64
     """Number of buckets that one look passes if they are empty: a bit each of a machine word."""

@@ -39,6 +39,8 @@ class SchedulePolicy(Policy):
     fuse: ClassVar[bool] = False
     auto: ClassVar[tuple[str, ...]] = ()
     """Arguments that may be the word "auto"."""
+    ranks_all: ClassVar[bool] = True
+    """Whether a decision ranks all that is ready, however few of them it wants."""
 
     def __init__(self, size: SizeOrAuto = 10, *, trains: Trains | None = None) -> None:
         if size == "auto" and "size" not in self.auto:
@@ -76,9 +78,7 @@ class SchedulePolicy(Policy):
             return NOTHING
         self.costs.ran(self._completed)
         self._completed = 0
-        if self._sizes is not None:
-            self.size = self._sizes.choose(view)
-        chosen = self.ranked(view)
+        chosen = self.ranked(view) if self._sizes is None else self._worth_deciding(view, self._sizes)
         if self.fuse:
             return self._fused(view, chosen)
         if isinstance(self.trains, WholeQueue):
@@ -119,6 +119,20 @@ class SchedulePolicy(Policy):
         curve, latency = self.curve(view, operator), self.expected_latency(view, operator)
         figures = {"slope": curve.slope(latency), "slack_s": curve.slack(latency), "latency_s": latency}
         return figures | {"waiting": view.operators[operator].pending}
+
+    def _worth_deciding(self, view: View, sizes: ScheduleSize) -> Sequence[int]:
+        """The best operators, as many as pay for the decision."""
+        if not self.ranks_all:
+            self.size = sizes.before(view)
+            return self.ranked(view)
+        self.size, before = len(view.ready), self.operations
+        ranked = self.ranked(view)
+        return ranked[: sizes.after(view, self.operations - before, (self._seconds(view, each) for each in ranked))]
+
+    def _seconds(self, view: View, operator: int) -> float:
+        """Expected seconds of a step with push-through."""
+        work = view.operators[operator].pending * self.costs.of(view, operator)
+        return view.overhead(self.through.of(view, operator)) + work
 
     def _nodes(self, view: View, operator: int) -> tuple[int, ...]:
         return self.through.of(view, operator) if self.push else (operator,)

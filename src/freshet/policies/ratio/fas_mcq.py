@@ -72,5 +72,10 @@ class FreshnessAware(RatioPolicy):
         stale = selectivity if waiting == 1 else -math.expm1(waiting * no_match)
         return weight * stale / (waiting * cost)
 
+    def weighs_in_all(self, view: View) -> dict[str, float]:
+        """Its beta, if that is not 1, and what the steps consider."""
+        figures = super().weighs_in_all(view)
+        return figures if self._beta == 1.0 else {"beta": self._beta, **figures}
+
 
 POLICIES: Final = (FreshnessAware,)

@@ -12,6 +12,7 @@ from freshet.quality.feasibility.curves import curves, knee, qos_of
 from freshet.quality.feasibility.deadlines import deadlines
 from freshet.quality.feasibility.expectations import expectations
 from freshet.quality.feasibility.latencies import Latencies, apart, together
+from freshet.quality.feasibility.outlook import MOST
 from freshet.quality.feasibility.situation import QueryDemand, Situation
 from freshet.quality.feasibility.verdict import Feasible, PromiseJudge, Verdict
 
@@ -34,6 +35,7 @@ def verdicts(situation: Situation) -> list[Verdict]:
 
 __all__ = [
     "JUDGES",
+    "MOST",
     "Feasible",
     "Latencies",
     "PromiseJudge",

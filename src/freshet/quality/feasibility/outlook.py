@@ -14,7 +14,7 @@ BARELY: Final = 1.1
 """A promise is kept barely if a tenth more load would break it."""
 STEPS: Final = 30
 """Number of factors of the load that are looked at."""
-_MOST: Final = 100.0
+MOST: Final = 100.0
 """The greatest factor of load that is looked at."""
 _HEAVY: Final = 12
 """Number of heavy queries that are tried as candidates to move away."""
@@ -59,7 +59,7 @@ def figure_of(measure: str, query: QueryDemand, latencies: Latencies) -> float |
 
 def greatest_factor(situation: Situation) -> float:
     """The greatest factor of all rates that is worth a look: the workers are far beyond their capacity there."""
-    return min(_MOST, 1.5 / situation.load if situation.load else _MOST)
+    return min(MOST, 1.5 / situation.load if situation.load else MOST)
 
 
 def rooms(situation: Situation, margins: Callable[[Situation], Mapping[str, float]], calm: float) -> dict[str, float]:
