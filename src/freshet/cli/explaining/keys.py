@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from freshet.app.declared.join_memory import budgets_of
 from freshet.app.declared.spec import StreamSpec
+from freshet.engine.resting import BEARABLE, TIMES_READ
 from freshet.log import LogReader
 from freshet.model import Query, UserError
+from freshet.model.join_buffer import is_sorted
 from freshet.model.key_joins import KeyJoins, key_joins
-from freshet.model.units import bytes_text
+from freshet.model.units import bytes_text, duration_text
 from freshet.quality.disorder import Disorder, predicted_rows
 from freshet.quality.disorder.budget import NO_MARK, NO_TRAIL, Buffering, KnownInput, Trail, held_bytes
 
@@ -26,7 +29,6 @@ _WHY: Final = {
     "log": "tuples of a leading stream wait in its log, and no row is delayed by it",
     "sorted": "rows come in the order of the key, when the marks have passed it",
     "hybrid": "rows come in the order of the key, and tuples of a leading stream wait in its log until then",
-    "auto": "tuples of a leading stream wait in its log if there is a bound on memory or the lead lasts long enough",
 }
 
 
@@ -63,7 +65,8 @@ def _bounds(
         ]
         needs = {name: bytes_text(held_bytes(inputs, how=how)) for name, how in _WAYS.items()}
         told = ", ".join(f"{name} {need}" for name, need in needs.items())
-        yield f"  {budget.join} buffers as join_buffer = {query.join_buffer} says: {_WHY[query.join_buffer]}"
+        why = _why(query, budget.join in bounded)
+        yield f"  {budget.join} buffers as join_buffer = {query.join_buffer} says: {why}"
         yield f"    now it would need at most: {told}"
         if budget.join in bounded:
             size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
@@ -72,6 +75,22 @@ def _bounds(
                 f"{bytes_text(held_bytes(inputs, how=Buffering(budget.rests, budget.sorted)))}. Where that is not "
                 "enough, the log raises its marks, and later tuples at or below them are let go"
             )
+
+
+def _why(query: Query, bounded: bool) -> str:
+    """Why the join buffers as it does, with what the query tolerates."""
+    tolerated = query.promises.tolerated
+    bears = "" if tolerated == math.inf else duration_text(tolerated)
+    if query.join_buffer != "auto":
+        late = f'. It may come later than the {bears} that the query tolerates: "auto" never does this'
+        return _WHY[query.join_buffer] + (late if bears and is_sorted(query.join_buffer) else "")
+    if bounded:
+        rests = "tuples of a leading stream wait in its log, since what its memory cannot hold would be let go"
+    else:
+        rests = f"tuples of a leading stream wait in its log if the lead lasts {TIMES_READ:g} times as long as a step"
+        if bears:
+            rests += f", as many as are worked off in {BEARABLE:.0%} of the {bears} that the query tolerates"
+    return f"{rests}. Rows do not wait for their order: that would delay them, and save nothing"
 
 
 def _told(own: Disorder, others: list[Disorder], share: float, width: float) -> str:
