@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from freshet.model.operators.base import Acted, Split, Time, Typer, earliest, minus
 from freshet.model.operators.fold import Fold, Lifetime
+from freshet.model.plain_values import later
 
 FROM: Final = "__from"
 """Column (bigint, microseconds) that a join outputs: since when a row is valid."""
@@ -53,7 +54,7 @@ class Join(Fold):
     keys: tuple[tuple[str | None, ...], ...]
     columns: tuple[tuple[str, int, str], ...]
     behind: tuple[int, ...] = (0, 0)
-    sorted: bool = False
+    sorted: bool = later(False)
 
     @property
     def split(self) -> Split:
