@@ -249,7 +249,8 @@ class _Cut:
     def __init__(self, board: Board, nodes: Iterable[int], ahead: bool, windows: bool) -> None:
         self._board, self._windows = board, windows
         # An operator has a greater number than those that it reads.
-        wanted = [board.operators[number] for number in sorted(set(nodes)) if self._may_run(number)]
+        wanted = [operator for number in sorted(set(nodes)) if (operator := board.operators[number]).may_run]
+        wanted = [operator for operator in wanted if self._may_all_run(operator)] if board.undivided else wanted
         inside = {operator.node.number for operator in wanted}
         blocked: set[int] = set()
         for operator in reversed(wanted):
@@ -272,9 +273,9 @@ class _Cut:
         self._whole: dict[int | None, int] = {}
         """The same, if its one reader continues the chain."""
 
-    def _may_run(self, number: int) -> bool:
-        operators = self._board.operators
-        return all(operators[each].may_run for each in self._board.undivided.get(number, (number,)))
+    def _may_all_run(self, operator: OperatorState) -> bool:
+        """Whether all operators may run that must run with one."""
+        return all(self._board.operators[each].may_run for each in self._board.undivided.get(operator.node.number, ()))
 
     def _is_fed(self, operator: OperatorState) -> bool:
         return operator.closing or any(

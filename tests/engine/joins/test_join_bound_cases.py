@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import random
 import re
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from freshet import App
-from freshet.model.join_buffer import JOIN_BUFFERS
+from freshet.model.join_buffer import JoinBuffer
 from freshet.testing import LocalRun, Push
 from freshet.testing.schedule import POLICIES, make_policy
 
@@ -51,12 +51,12 @@ def remembered(run: LocalRun) -> int:
 def most_remembered(seed: int) -> tuple[int, int]:
     """The greatest number of bytes that a drawn case remembers at any time, and the number of its answers."""
     draw = random.Random(seed)
-    text, buffer = draw.choice(TEXTS), draw.choice(JOIN_BUFFERS)
+    text, buffer = draw.choice(TEXTS), draw.choice(get_args(JoinBuffer))
     streams = "".join(name for name in "abc" if re.search(rf"(FROM|JOIN|,) {name}\b", text))
     app = App("sensors")
     for name in streams:
         app.stream(name, "epoch int, n int, t string", ordered_by="epoch", disorder=draw.choice(("4 rows", "30 rows")))
-    app.query("q", text, join_memory=SIZE, join_buffer=buffer)  # type: ignore[arg-type]
+    app.query("q", text, join_memory=SIZE, join_buffer=buffer)
     boxes: Any = draw.choice((("one-box", "baat"), POLICIES))
     pushes = pushed(draw, streams, 24)
     crash, pause = draw.choice((None, draw.randrange(len(pushes)))), draw.choice((0, 1, 5))
@@ -89,7 +89,7 @@ def most_remembered(seed: int) -> tuple[int, int]:
 
 def check(seeds: range) -> None:
     found = np.array([most_remembered(seed) for seed in seeds])
-    assert np.median(found[:, 0]) > SIZE // 8, "the bound is made use of"
+    assert np.max(found[:, 0]) > SIZE // 2, "the bound is made use of"
     assert np.median(found[:, 1]) > 0, "most cases have answers"
 
 
@@ -109,7 +109,7 @@ def test_a_box_at_a_time_leaves_nothing_in_front_of_the_join(policy: str) -> Non
     app = App("sensors")
     for name in "ab":
         app.stream(name, "epoch int, n int, t string", ordered_by="epoch", disorder="4 rows")
-    app.query("q", f"SELECT t, count(*) AS n FROM ({TEXTS[0]}) GROUP BY t", join_memory=SIZE)
+    app.query("q", TEXTS[-1], join_memory=SIZE)
     rows: list[dict[str, Any]] = [{"epoch": n, "n": n, "t": str(n)} for n in range(60)]
     with LocalRun(app, policy=make_policy(policy)) as run:
         for first in range(0, 60, 10):
@@ -119,9 +119,9 @@ def test_a_box_at_a_time_leaves_nothing_in_front_of_the_join(policy: str) -> Non
         while not run.engine.is_idle():
             run.turn()
             queues |= {name for name in run.log.streams() if run.log.kind(name) == "queue"}
-        [number] = [each.node.number for each in run.engine.board.folds() if each.node.name == "q.join_1"]
-        inside = run.engine.board.undivided[number]
-        assert len(inside) >= 3
+        [fold] = run.engine.board.folds()
+        inside = run.engine.board.undivided[fold.node.number]
+        assert len(inside) > 3
         readers = {edge.edge.stream for each in inside for edge in run.engine.board.operators[each].edges}
         assert not queues & readers
         assert run.rows("q")
