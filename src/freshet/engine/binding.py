@@ -163,8 +163,9 @@ class Shape:
     def _ends(self, limit: int, log: TrainSource) -> dict[EdgeState, int]:
         """Where the trains of joins with a bound on their memory end. What such a join remembers is reckoned in the
         append sequence, so no train of it goes further there than any other, nor than a tuple that the board does not
-        know of yet. If leading inputs rest, they were let on as far as all that waits of the others reaches: then all
-        of it goes together, however much it is."""
+        know of yet; and each ends where the log knows the mark, maybe some tuples behind the limit. If leading inputs
+        rest, they were let on as far as all that waits of the others reaches: then all of it goes together, however
+        much it is."""
         joins: dict[str, list[EdgeState]] = {}
         for inputs in self.inputs:
             for each in inputs:
@@ -176,6 +177,7 @@ class Shape:
                 found |= {edge: edge.end for edge in edges}
                 continue
             ends = {edge: edge.head + min(edge.waiting, limit) for edge in edges}
+            ends = {edge: log.marked(edge.edge.stream, edge.head, end) for edge, end in ends.items()}
             rest = (log.place(edge.edge.stream, end) for edge, end in ends.items())
             first = min((place for place in rest if place is not None), default=None)
             found |= {edge: _until(log.train(edge.edge.stream, edge.head, end), first) for edge, end in ends.items()}
@@ -202,6 +204,9 @@ class MadeUp:
 
     def place(self, stream: str, offset: int) -> int | None:
         return None
+
+    def marked(self, stream: str, first: int, end: int) -> int:
+        return end
 
     def newest_key(self, stream: str) -> int | None:
         return None

@@ -11,7 +11,7 @@ from freshet.app.declared.join_memory import budgets_of
 from freshet.app.declared.spec import StreamSpec
 from freshet.engine.resting import BEARABLE, TIMES_READ
 from freshet.log import LogReader
-from freshet.model import Query, UserError
+from freshet.model import Join, Query, UserError
 from freshet.model.join_buffer import is_sorted
 from freshet.model.key_joins import KeyJoins, key_joins
 from freshet.model.units import bytes_text, duration_text
@@ -40,8 +40,11 @@ def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -
     known, width, trails = _known(joins, state)
     for name, ports in joins.items():
         yield f"join {name} goes by ordered keys, without windows: a tuple goes when the marks of the others pass it"
+        operator = query.graph.operators[name]
+        assert isinstance(operator, Join)
         for place, port in enumerate(ports):
-            others = [known[other] for at, each in enumerate(ports) if at != place for other, _ in each]
+            marks = (at for at in range(len(ports)) if at != place or operator.stays(place))
+            others = [known[other] for at in marks for other, _ in ports[at]]
             for stream, _ in port:
                 order = streams[stream].stream.order
                 assert order is not None
@@ -63,7 +66,8 @@ def _bounds(
                 budget.streams, (known[stream] for stream in budget.streams), budget.costs, strict=True
             )
         ]
-        needs = {name: bytes_text(held_bytes(inputs, how=how)) for name, how in _WAYS.items()}
+        ways = {name: how._replace(left=budget.left) for name, how in _WAYS.items()}
+        needs = {name: bytes_text(held_bytes(inputs, how=how)) for name, how in ways.items()}
         told = ", ".join(f"{name} {need}" for name, need in needs.items())
         why = _why(query, budget.join in bounded)
         yield f"  {budget.join} buffers as join_buffer = {query.join_buffer} says: {why}"
@@ -72,7 +76,7 @@ def _bounds(
             size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
             yield (
                 f"  {budget.join} may remember {size} (join_memory); now it needs at most "
-                f"{bytes_text(held_bytes(inputs, how=Buffering(budget.rests, budget.sorted)))}. Where that is not "
+                f"{bytes_text(held_bytes(inputs, how=Buffering(budget.rests, budget.sorted, budget.left)))}. Where that is not "
                 "enough, the log raises its marks, and later tuples at or below them are let go"
             )
 

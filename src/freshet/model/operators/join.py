@@ -97,6 +97,16 @@ class Join(Fold):
         """The numbers of its inputs."""
         return range(len(self.validity))
 
+    def stays(self, port: int) -> bool:
+        """Whether tuples of an input are remembered until the time of that input itself has passed them, too: rows
+        come in the order of times, or right tuples still decide which left ones are without a partner.
+
+        >>> minute = Lifetime("ts", 60_000_000)
+        >>> [Join("j", "left", (minute, minute), ((), ()), ()).stays(port) for port in (0, 1)]
+        [False, True]
+        """
+        return self.sorted or (self.kind == "left" and port == 1)
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         columns = [(name, inputs[port].field(column).type) for name, port, column in self.columns]
         return pa.schema([*columns, (FROM, pa.int64()), (UNTIL, pa.int64())])
