@@ -74,10 +74,10 @@ def _bounds(
         yield f"    now it would need at most: {told}"
         if budget.join in bounded:
             size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
+            needed = held_bytes(inputs, how=Buffering(budget.rests, budget.sorted, budget.left))
             yield (
-                f"  {budget.join} may remember {size} (join_memory); now it needs at most "
-                f"{bytes_text(held_bytes(inputs, how=Buffering(budget.rests, budget.sorted, budget.left)))}. Where that is not "
-                "enough, the log raises its marks, and later tuples at or below them are let go"
+                f"  {budget.join} may remember {size} (join_memory); now it needs at most {bytes_text(needed)}. Where "
+                "that is not enough, the log raises its marks, and later tuples at or below them are let go"
             )
 
 
