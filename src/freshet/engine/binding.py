@@ -33,8 +33,16 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
 
 def cut(board: Board, step: Step, executor: Executor) -> list[Step]:
     """A step, cut into those that an executor should run apart."""
-    alone = by_themselves(board, step, executor.alone)
+    alone = by_themselves(board, whole(board, step), executor.alone)
     return [part for each in alone for part in by_way(board, each, executor.slow)]
+
+
+def whole(board: Board, step: Step) -> Step:
+    """A step with all operators that must not run without those that it has."""
+    if not board.undivided:
+        return step
+    nodes = (each for number in step.nodes for each in board.undivided.get(number, (number,)))
+    return Step(tuple(dict.fromkeys(nodes)), step.rows)
 
 
 def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
@@ -130,10 +138,10 @@ class Shape:
             fed.append(any(fed[each] if isinstance(each, int) else each.waiting for each in inputs))
         return all(fed)
 
-    def over(self, limit: int, most: int, log: TrainSource) -> tuple[Chain, ...]:
-        """The chains over what waits, at most ``limit`` tuples of each edge (``most`` where it must not be cut)."""
+    def over(self, limit: int, log: TrainSource) -> tuple[Chain, ...]:
+        """The chains over what waits, at most ``limit`` tuples of each edge that may be cut."""
         trains: dict[tuple[str, int, int, Keep | None, bool, str], Train] = {}
-        ends = self._ends(limit, most, log)
+        ends = self._ends(limit, log)
 
         def bound(each: EdgeState | int) -> Input:
             if isinstance(each, int):
@@ -152,10 +160,12 @@ class Shape:
         inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)
         return tuple(map(Chain, self.nodes, inputs, self.writes))
 
-    def _ends(self, limit: int, most: int, log: TrainSource) -> dict[EdgeState, int]:
+    def _ends(self, limit: int, log: TrainSource) -> dict[EdgeState, int]:
         """Where the trains of joins with a bound on their memory end. What such a join remembers is reckoned in the
-        append sequence, so no train of it goes further there than any other. If leading inputs rest, they were let on
-        as far as all that waits of the others reaches: then all of it goes together."""
+        append sequence, so no train of it goes further there than any other, nor than a tuple that the board does not
+        know of yet; and each ends where the log knows the mark, maybe some tuples behind the limit. If leading inputs
+        rest, they were let on as far as all that waits of the others reaches: then all of it goes together, however
+        much it is."""
         joins: dict[str, list[EdgeState]] = {}
         for inputs in self.inputs:
             for each in inputs:
@@ -163,11 +173,12 @@ class Shape:
                     joins.setdefault(each.join, []).append(each)
         found: dict[EdgeState, int] = {}
         for edges in joins.values():
-            if any(edge.rests for edge in edges) and all(edge.waiting <= most for edge in edges):
+            if any(edge.rests for edge in edges):
                 found |= {edge: edge.end for edge in edges}
                 continue
             ends = {edge: edge.head + min(edge.waiting, limit) for edge in edges}
-            rest = (log.place(edge.edge.stream, end) for edge, end in ends.items() if edge.waiting)
+            ends = {edge: log.marked(edge.edge.stream, edge.head, end) for edge, end in ends.items()}
+            rest = (log.place(edge.edge.stream, end) for edge, end in ends.items())
             first = min((place for place in rest if place is not None), default=None)
             found |= {edge: _until(log.train(edge.edge.stream, edge.head, end), first) for edge, end in ends.items()}
         return found
@@ -194,6 +205,9 @@ class MadeUp:
     def place(self, stream: str, offset: int) -> int | None:
         return None
 
+    def marked(self, stream: str, first: int, end: int) -> int:
+        return end
+
     def newest_key(self, stream: str) -> int | None:
         return None
 
@@ -207,7 +221,8 @@ class MadeUp:
 def bind(
     board: Board, step: Step, unit: str, most_rows: int, log: TrainSource, states: States, ahead: bool = False
 ) -> Unit | None:
-    """The unit of a step, over at most ``most_rows`` tuples of each edge; None if nothing can run now.
+    """The unit of a step, over at most ``most_rows`` tuples of each edge; None if nothing can run now. Only where a
+    join with a bound on its memory lets inputs rest, a train may be longer.
 
     A unit that runs ``ahead`` is committed after what is running, so it need not wait for that.
     """
@@ -217,7 +232,7 @@ def bind(
         shape = shape_of(board, step.nodes, ahead)
     if not shape.operators:
         return None
-    chains = shape.over(limit, most_rows, log)
+    chains = shape.over(limit, log)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
     return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 
@@ -240,6 +255,7 @@ class _Cut:
         self._board, self._windows = board, windows
         # An operator has a greater number than those that it reads.
         wanted = [operator for number in sorted(set(nodes)) if (operator := board.operators[number]).may_run]
+        wanted = [operator for operator in wanted if self._may_all_run(operator)] if board.undivided else wanted
         inside = {operator.node.number for operator in wanted}
         blocked: set[int] = set()
         for operator in reversed(wanted):
@@ -261,6 +277,10 @@ class _Cut:
         """The chain that an operator ends."""
         self._whole: dict[int | None, int] = {}
         """The same, if its one reader continues the chain."""
+
+    def _may_all_run(self, operator: OperatorState) -> bool:
+        """Whether all operators may run that must run with one."""
+        return all(self._board.operators[each].may_run for each in self._board.undivided.get(operator.node.number, ()))
 
     def _is_fed(self, operator: OperatorState) -> bool:
         return operator.closing or any(

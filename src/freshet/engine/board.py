@@ -49,6 +49,10 @@ class Board:
     shapes: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """Steps that were bound before, for :mod:`~freshet.engine.binding`."""
     calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
+    undivided: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Operators that run in one unit or not at all, by the number of each: a join with a bound on its memory, and the
+    ways into it. What it remembers is reckoned in the append sequence, so no input may go further there than another,
+    also if a policy runs a box at a time."""
     _free: list[int] = field(default_factory=list)
     """Numbers of dropped queries, for others to come."""
     _rests: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -91,6 +95,9 @@ class Board:
         if isinstance(state, FoldState):
             for number in before:
                 self.operators[number].folds += (state,)
+            if any(edge.join for number in before for edge in self.operators[number].edges):
+                together = (*sorted(before), node.number)
+                self.undivided |= dict.fromkeys(together, together)
 
     def drop(self, state: QueryState) -> list[OperatorState]:
         """Takes a query out; its record stays until another query gets its number. Returns the operators that nobody
@@ -109,6 +116,7 @@ class Board:
         return operators
 
     def _forget(self, operator: OperatorState) -> None:
+        self.undivided.pop(operator.node.number, None)
         for edge in (edge for edge in operator.edges if edge.window is None):
             readers = self.readers[edge.edge.stream]
             readers.remove(edge)

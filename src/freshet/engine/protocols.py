@@ -27,6 +27,10 @@ class TrainSource(Protocol):
     def place(self, stream: str, offset: int) -> int | None:
         """The place of a tuple in the append sequence, the same for all tuples of a segment; None: it is not there."""
 
+    def marked(self, stream: str, first: int, end: int) -> int:
+        """Where a train that begins at an offset may end so that the key mark there is known to the tuple: the last
+        such place up to ``end`` or, if there is none, the next one."""
+
     def versions(self, stream: str) -> Train:
         """The versions of a table that are kept, from the stream that holds them: a tuple and a segment each."""
 

@@ -124,6 +124,9 @@ class LogQueues:
     def place(self, stream: str, offset: int) -> int | None:
         return self.log.place(stream, offset)
 
+    def marked(self, stream: str, first: int, end: int) -> int:
+        return self.log.marked(stream, first, end)
+
     def arrival(self, stream: str, offset: int) -> float:
         """When a tuple arrived, in seconds; if retention has removed it, when the oldest remaining one did."""
         try:

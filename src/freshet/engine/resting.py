@@ -12,6 +12,7 @@ this cursor has passed them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,6 +25,11 @@ from freshet.model.join_buffer import may_rest
 
 TIMES_READ: Final = 3.0
 """With ``auto``, a lead must last so many times as long as a step takes before it touches a tuple (WU §3.5.2)."""
+BEARABLE: Final = 0.5
+"""With ``auto``, working off all that rests takes at most this share of the latency that the query tolerates."""
+
+
+_ANY: Final = 2**62
 
 
 @dataclass(slots=True, eq=False)
@@ -31,12 +37,14 @@ class Leading:
     """An input that may rest, for one join.
 
     Args:
+        fold: The join.
         edge: Where it comes in.
         others: Where the other inputs of the join come in.
         until_decided: Whether rows of the join wait for the marks of the others, so that it may rest until these pass.
         always: Whether it rests however short the lead is.
     """
 
+    fold: FoldState
     edge: EdgeState
     others: tuple[EdgeState, ...]
     until_decided: bool
@@ -98,8 +106,9 @@ class Resting:
             return end
         if lead.always:
             return reached
-        # Nobody asked for it, so it must not hold a source back either.
-        first = max(reached, edge.end, self.log.held_from(edge.edge.stream, max(reached, edge.end)))
+        # Nobody asked for it, so it must not hold a source back, nor delay an answer beyond what the query tolerates.
+        held = self.log.held_from(edge.edge.stream, max(reached, edge.end))
+        first = max(reached, edge.end, held, end - min(end, self._bearable(lead)))
         return first if self._is_worth(edge, reached, end) else end
 
     def _come(self, edge: EdgeState, decided: bool) -> int | None:
@@ -109,6 +118,23 @@ class Resting:
         if decided or newest is None:
             return mark
         return newest if mark is None else max(mark, newest)
+
+    def _bearable(self, lead: Leading) -> int:
+        """How many tuples may rest: at worst one of another input lets all of them on, and its answers come when they
+        are worked off."""
+        tolerated = min(each.promises.tolerated for each in self.board.serving(lead.fold))
+        if tolerated == math.inf:
+            return _ANY
+        way = {*lead.fold.before, lead.fold.node.number}
+        seconds = self._seconds(self.board.operators[lead.edge.edge.node], lead.fold, way)
+        return int(min(_ANY, max(0.0, BEARABLE * tolerated - self.board.overhead()) / seconds)) if seconds else _ANY
+
+    def _seconds(self, operator: OperatorState, fold: FoldState, way: set[int]) -> float:
+        """What a tuple costs from an operator on, up to and with a fold."""
+        if operator is fold:
+            return operator.cost
+        readers = (self.board.operators[number] for number in operator.readers if number in way)
+        return operator.cost + operator.selectivity * sum(self._seconds(each, fold, way) for each in readers)
 
     def _is_worth(self, edge: EdgeState, first: int, end: int) -> bool:
         """Whether what came since the place that the others have reached came over a long time."""
@@ -122,7 +148,7 @@ class Resting:
         assert isinstance(operator, Join)
         others = tuple(other for other in ports if other is not edge)
         asked = any(each.query.join_buffer != "auto" for each in self.board.serving(fold))
-        return Leading(edge, others, operator.sorted, asked or bool(edge.join))
+        return Leading(fold, edge, others, operator.sorted, asked or bool(edge.join))
 
     def _nearest(self, operator: OperatorState) -> list[FoldState]:
         """The folds behind an operator with none in between."""

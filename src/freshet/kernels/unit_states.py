@@ -6,13 +6,16 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.folds import CompiledFold, LiveFold
 from freshet.kernels.folds.keyed import KeyedFold, divided
+from freshet.kernels.folds.panes.stream import numbers
 from freshet.kernels.kept_states import KeptStates, StateStamp, stamp_of
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.model import State, Train, state_stream
+from freshet.model.operators import UNTIL
 
 ReadState = Callable[[str, Train, pa.Schema], pa.Table]
 """Reads rows of a state stream of a fold."""
@@ -124,7 +127,7 @@ class UnitStates:
             for place in range(number, len(names), streams):
                 gathered, live = live.gathered(place)
                 rows.append(gathered)
-            for part, some in enumerate(divided(used.fold, pa.concat_tables(rows), parts)):
+            for part, some in enumerate(divided(used.fold, _in_order(rows), parts)):
                 stream = state_stream(state.fold, number, part, parts)
                 yield StateChange(state.fold, stream, [some] if some.num_rows else [], 0)
 
@@ -141,3 +144,12 @@ class UnitStates:
             for each, live in zip(used.found, used.lives(), strict=False):
                 after = tuple([mark.after(next(dropped), *grown.get(mark.stream, ())) for mark in each.stamp])
                 self._kept.keep(each.place, used.fold, {each.stamp: each.live, after: live})
+
+
+def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
+    """The rows of several parts; those of tuples that end, by their ends. A state is dropped from its low end: a row
+    that stays must not lie in front of those that go, and nobody knows in which order the rows of two parts came."""
+    whole = pa.concat_tables(parts)
+    if len(parts) == 1 or UNTIL not in whole.column_names:
+        return whole
+    return whole.take(pa.array(np.argsort(numbers(whole, UNTIL), kind="stable")))

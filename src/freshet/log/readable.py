@@ -17,6 +17,7 @@ from freshet.log.segments.storage import Storage
 from freshet.log.segments.sums import missing
 from freshet.log.store.state import LogState, StreamState
 from freshet.model import ARRIVAL, FreshetError, Segment, Train
+from freshet.quality.disorder.budget import GRID
 
 
 class Readable:
@@ -128,6 +129,17 @@ class Readable:
             index = found.index
             inside = index.oldest <= offset < index.end
             return index.train(offset, offset + 1).segments[0].sequence if inside else None
+
+    def marked(self, stream: str, first: int, end: int) -> int:
+        """Where a train that begins at an offset may end so that the key mark there is known to the tuple: the last
+        such place up to ``end`` or, if there is none, the next one."""
+        if first >= end:
+            return end
+        with self._stream(stream) as found:
+            index, rows = found.index, found.known_order().heights.rows
+            before = rows - index.end
+            inside = max(index.whole(end), end - (end + before) % GRID)
+            return inside if inside > first else min(index.at(first).end, first + GRID - (first + before) % GRID)
 
     def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
         """Offsets in the range [first, end) of the tuples that came past the key mark."""

@@ -30,6 +30,7 @@ class JoinBudget:
         size: Maximum number of bytes of all remembered rows.
         rests: Whether leading inputs rest in their logs: what rests is not remembered.
         sorted: Whether rows come in the order of the key: then the mark of an input itself counts for it, too.
+        left: Whether it is a left join: then this holds for the right input, whose rows decide about left ones.
 
     >>> JoinBudget("q.join", ("a", "b"), (RowCost(60), RowCost(80, varies=1)), 1_000_000).concerned
     ('a', 'b')
@@ -41,6 +42,7 @@ class JoinBudget:
     size: int
     rests: bool = False
     sorted: bool = False
+    left: bool = False
 
     @property
     def concerned(self) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ JoinBuffer = Literal["auto", "ram", "sorted", "log", "hybrid"]
 - ``sorted``: as with ``ram``, but rows come in the order of the key, as the marks of all inputs pass it.
 - ``log``: a leading input stays in its own log: its cursor rests until the others have come as far.
 - ``hybrid``: both.
-- ``auto``: ``log`` if the join has a bound on its memory, or a lead lasts long enough to be worth it; else ``ram``.
+- ``auto``: ``log`` if the join has a bound on its memory, or a lead lasts long enough to be worth it, as far as the
+  latency that the query tolerates allows; else ``ram``.
 """
 JOIN_BUFFERS: Final[tuple[str, ...]] = get_args(JoinBuffer)
 

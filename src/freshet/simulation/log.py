@@ -166,6 +166,9 @@ class SimulatedLog(MadeUp):
     def place(self, stream: str, offset: int) -> int | None:
         return None
 
+    def marked(self, stream: str, first: int, end: int) -> int:
+        return end
+
     def watermark(self, stream: str, offset: int) -> int | None:
         """How far event time has come at an offset: that of the tuple there, of the last tuple, or of a later beat."""
         return self._streams[stream].watermark(offset)

@@ -13,8 +13,9 @@ from freshet import App
 from freshet.app.reports.joins import joins_of
 from freshet.cli.explaining.keys import explain_keys
 from freshet.log import Retention
-from freshet.model import UserError
+from freshet.model import Promises, UserError
 from freshet.model.join_buffer import JoinBuffer
+from freshet.quality import OperatorStatistics
 from freshet.testing import LocalRun, Push, answers, assert_same, check_invariant
 
 Row = dict[str, Any]
@@ -206,6 +207,68 @@ def test_auto_rests_where_the_lead_lasts_long_enough() -> None:
         run.push("b", [{"epoch": 3, "v": 0, "n": 3}])
         run.drain()
         assert held(run)[0] > 90, "all of it came at once"
+
+
+def resting_with(**promises: Any) -> int:
+    """Number of tuples that rest with ``auto`` where the lead lasts 4,000 s and has 4,000 tuples, which take 40 ms."""
+    with LocalRun(application(buffer="auto", **promises)) as run:
+        now = run.clock.now()
+        for number in range(40):
+            rows = [{"epoch": 100 * number + n, "v": 0, "n": n} for n in range(100)]
+            run.push("a", rows, at=now + 100 * number)
+        run.push("b", [{"epoch": 3, "v": 0, "n": 3}], at=now + 4000)
+        edges = [each for each in run.engine.board.readers["a"] if each.by_key]
+        for operator in run.engine.board.operators:
+            operator.statistics = OperatorStatistics.given(5e-6, 1.0)
+        run.engine._take_arrivals()
+        return run.engine.resting.rows(edges[0])
+
+
+@pytest.mark.parametrize(
+    ("promises", "least", "most"),
+    [
+        ({}, 3_700, 4_000),
+        ({"curve": [[0, 1.0], ["1 min", 1.0], ["2 min", 0.0]]}, 3_700, 4_000),
+        ({"curve": [[0, 1.0], ["40 ms", 1.0], ["2 min", 0.0]]}, 100, 2_000),
+        ({"curve": [[0, 1.0], ["40 ms", 0.0]]}, 100, 2_000),
+        ({"expect": {"latency": [[0, "2 min"], ["10 s", "40 ms"]]}}, 100, 2_000),
+        ({"expect": {"latency": 1e-6}}, 0, 0),
+    ],
+    ids=["nothing", "loose", "curve", "falling", "expectation", "none"],
+)
+def test_auto_rests_only_with_what_the_promise_bears(promises: Any, least: int, most: int) -> None:
+    assert least <= resting_with(**promises) <= most
+
+
+def test_auto_goes_by_the_promise_of_the_moment() -> None:
+    with LocalRun(application(buffer="auto")) as run:
+        run.engine.set_promises("q", Promises(validity=1e-6))
+        now = run.clock.now()
+        for number in range(10):
+            run.push("a", [{"epoch": 10 * number + n, "v": 0, "n": n} for n in range(10)], at=now + 100 * number)
+        run.push("b", [{"epoch": 3, "v": 0, "n": 3}], at=now + 1000)
+        run.drain()
+        [edge] = [each for each in run.engine.board.readers["a"] if each.by_key]
+        assert run.engine.resting.rows(edge) == 0
+        assert held(run)[0] > 90
+
+
+LATE_AFTER_2_S = {"curve": [(0, 1.0), (2, 1.0), (4, 0.0)]}
+
+
+@pytest.mark.parametrize(
+    ("buffer", "more", "told"),
+    [
+        ("auto", {}, "if the lead lasts 3 times as long as a step. Rows do not wait for their order"),
+        ("auto", LATE_AFTER_2_S, "as many as are worked off in 50% of the 2 s that the query tolerates. Rows"),
+        ("auto", {"join_memory": "1 MiB"}, "in its log, since what its memory cannot hold would be let go. Rows"),
+        ("sorted", LATE_AFTER_2_S, "It may come later than the 2 s that the query tolerates"),
+    ],
+)
+def test_explain_says_why_a_join_buffers_so(buffer: str, more: Any, told: str) -> None:
+    app = application(buffer=buffer, **more)
+    with LocalRun(app) as run:
+        assert told in "\n".join(explain_keys(run.queries["q"], app.streams, run.folder))
 
 
 def test_explain_and_report_tell_what_rests_and_what_each_way_needs() -> None:

@@ -9,9 +9,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from freshet import App
+from freshet.app.reports.joins import joins_of
+from freshet.cli.explaining.keys import explain_keys
 from freshet.model import KeyOrder, UserError
 from freshet.quality.disorder import Disorder
 from freshet.testing import LocalRun, answers, assert_same, check_invariant
@@ -271,3 +274,16 @@ def test_keys_without_a_place_in_the_order_are_dead_letters() -> None:
         rows = [{"epoch": None}, {"epoch": 2**63 - 1}, {"epoch": -(2**63)}, {"epoch": 1}]
         receipt = run.push("s", rows, strict=False)
         assert (receipt.dead, receipt.end) == (2, 2)
+
+
+def test_a_stream_that_falls_is_told_of() -> None:
+    app = application("SELECT a.n FROM a, b WHERE a.epoch = b.epoch", "measured", streams="ab")
+    keys, numbers = pa.array(range(25_000, 0, -1), pa.int32()), pa.array(range(25_000), pa.int32())
+    falling = pa.table({"epoch": keys, "v": numbers, "n": numbers})
+    with LocalRun(app) as run:
+        run.push("a", falling)
+        run.drain()
+        streams = {name: spec.stream for name, spec in app.streams.items()}
+        assert [each["grows"] for each in joins_of(run.engine, run.log, streams)["q"]["inputs"]] == [True, False]
+        told = "\n".join(explain_keys(run.queries["q"], app.streams, run.folder))
+    assert "it grows with the stream: no memory is enough, choose another key" in told

@@ -87,7 +87,8 @@ def budgets_of(
         states = CompiledJoin(operator, *(columns[source] for source in query.graph.inputs[name])).states
         streams = tuple(stream for port in ports for stream, _ in port)
         costs, rests = tuple(map(_cost, states)), may_rest(query.join_buffer)
-        found.append(JoinBudget(name, streams, costs, size // len(joins), rests, operator.sorted))
+        left = operator.kind == "left"
+        found.append(JoinBudget(name, streams, costs, size // len(joins), rests, operator.sorted, left))
     return found
 
 

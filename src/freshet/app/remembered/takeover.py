@@ -14,13 +14,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from freshet.app.remembered.forms import Input, Move, inputs_of, ports_of, stored
 from freshet.log import Log, QueryRecord, ReaderState
 from freshet.log.old_names import is_shared, path_endings, shared_reader, side
 from freshet.model import Join, Operator, Query, QueryGraph, Union
+from freshet.model.plain_values import named
 
 Way = tuple[tuple[str, int], ...]
 """Operators from a stream to the output, each with the port that a tuple comes in at."""
@@ -146,10 +147,9 @@ def _places(graph: QueryGraph, way: Way, ending: str) -> list[PathPlace]:
 
 def _fields(operator: Operator, port: int) -> dict[str, Any]:
     if isinstance(operator, Join):
-        fields = asdict(operator) | {"name": side(operator.name, port), "fold": operator.name, "port": port}
-        del fields["sorted"]  # no join gave its rows in the order of a key then
-        return fields
-    return asdict(replace(operator, name=operator.name.partition("~")[0]))
+        return {**named(operator), "name": side(operator.name, port), "fold": operator.name, "port": port}
+    fields: dict[str, Any] = named(replace(operator, name=operator.name.partition("~")[0]))
+    return fields
 
 
 def _firsts(readers: Sequence[ReaderState]) -> list[ReaderState]:

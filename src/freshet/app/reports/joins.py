@@ -87,8 +87,7 @@ def _predicted(
     """Number of rows of an input above the marks of the others. Of a join it is an estimate: as many as it makes of the
     tuples of its own inputs that are above them."""
     operator = fold.node.operator
-    # Rows that come in the order of the key wait for the input's own mark, too.
-    marks = [*others, *own] if isinstance(operator, Join) and operator.sorted else others
+    marks = [*others, *own] if isinstance(operator, Join) and operator.stays(place) else others
     rows = sum(predicted_rows(each, marks) for each in own)
     made, source = 1.0, fold.edges[place].edge.source
     while len(own) > 1 and source is not None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from freshet.app.declared.join_memory import budgets_of
 from freshet.app.declared.spec import StreamSpec
+from freshet.engine.resting import BEARABLE, TIMES_READ
 from freshet.log import LogReader
-from freshet.model import Query, UserError
+from freshet.model import Join, Query, UserError
+from freshet.model.join_buffer import is_sorted
 from freshet.model.key_joins import KeyJoins, key_joins
-from freshet.model.units import bytes_text
+from freshet.model.units import bytes_text, duration_text
 from freshet.quality.disorder import Disorder, predicted_rows
 from freshet.quality.disorder.budget import NO_MARK, NO_TRAIL, Buffering, KnownInput, Trail, held_bytes
 
@@ -26,7 +29,6 @@ _WHY: Final = {
     "log": "tuples of a leading stream wait in its log, and no row is delayed by it",
     "sorted": "rows come in the order of the key, when the marks have passed it",
     "hybrid": "rows come in the order of the key, and tuples of a leading stream wait in its log until then",
-    "auto": "tuples of a leading stream wait in its log if there is a bound on memory or the lead lasts long enough",
 }
 
 
@@ -38,8 +40,11 @@ def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -
     known, width, trails = _known(joins, state)
     for name, ports in joins.items():
         yield f"join {name} goes by ordered keys, without windows: a tuple goes when the marks of the others pass it"
+        operator = query.graph.operators[name]
+        assert isinstance(operator, Join)
         for place, port in enumerate(ports):
-            others = [known[other] for at, each in enumerate(ports) if at != place for other, _ in each]
+            marks = (at for at in range(len(ports)) if at != place or operator.stays(place))
+            others = [known[other] for at in marks for other, _ in ports[at]]
             for stream, _ in port:
                 order = streams[stream].stream.order
                 assert order is not None
@@ -61,17 +66,35 @@ def _bounds(
                 budget.streams, (known[stream] for stream in budget.streams), budget.costs, strict=True
             )
         ]
-        needs = {name: bytes_text(held_bytes(inputs, how=how)) for name, how in _WAYS.items()}
+        ways = {name: how._replace(left=budget.left) for name, how in _WAYS.items()}
+        needs = {name: bytes_text(held_bytes(inputs, how=how)) for name, how in ways.items()}
         told = ", ".join(f"{name} {need}" for name, need in needs.items())
-        yield f"  {budget.join} buffers as join_buffer = {query.join_buffer} says: {_WHY[query.join_buffer]}"
+        why = _why(query, budget.join in bounded)
+        yield f"  {budget.join} buffers as join_buffer = {query.join_buffer} says: {why}"
         yield f"    now it would need at most: {told}"
         if budget.join in bounded:
             size = "its part of the application's" if query.join_memory is None else bytes_text(budget.size)
+            needed = held_bytes(inputs, how=Buffering(budget.rests, budget.sorted, budget.left))
             yield (
-                f"  {budget.join} may remember {size} (join_memory); now it needs at most "
-                f"{bytes_text(held_bytes(inputs, how=Buffering(budget.rests, budget.sorted)))}. Where that is not "
-                "enough, the log raises its marks, and later tuples at or below them are let go"
+                f"  {budget.join} may remember {size} (join_memory); now it needs at most {bytes_text(needed)}. Where "
+                "that is not enough, the log raises its marks, and later tuples at or below them are let go"
             )
+
+
+def _why(query: Query, bounded: bool) -> str:
+    """Why the join buffers as it does, with what the query tolerates."""
+    tolerated = query.promises.tolerated
+    bears = "" if tolerated == math.inf else duration_text(tolerated)
+    if query.join_buffer != "auto":
+        late = f'. It may come later than the {bears} that the query tolerates: "auto" never does this'
+        return _WHY[query.join_buffer] + (late if bears and is_sorted(query.join_buffer) else "")
+    if bounded:
+        rests = "tuples of a leading stream wait in its log, since what its memory cannot hold would be let go"
+    else:
+        rests = f"tuples of a leading stream wait in its log if the lead lasts {TIMES_READ:g} times as long as a step"
+        if bears:
+            rests += f", as many as are worked off in {BEARABLE:.0%} of the {bears} that the query tolerates"
+    return f"{rests}. Rows do not wait for their order: that would delay them, and save nothing"
 
 
 def _told(own: Disorder, others: list[Disorder], share: float, width: float) -> str:

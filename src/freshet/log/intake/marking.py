@@ -196,7 +196,7 @@ class Marking(Commits):
 
 
 def _how(budget: JoinBudget) -> Buffering:
-    return Buffering(budget.rests, budget.sorted)
+    return Buffering(budget.rests, budget.sorted, budget.left)
 
 
 def _trail(stream: StreamState, known: Disorder) -> Trail:

@@ -1,9 +1,9 @@
-"""The stored form of operators: plain values for JSON, each with the tag of its kind."""
+"""The stored form of operators: plain values for JSON, by the names of fields, each with the tag of its kind. A field
+that a kind gets after today is declared with :func:`~freshet.model.plain_values.later`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 from freshet.model.operators.base import Operator
@@ -18,6 +18,7 @@ from freshet.model.operators.own import Own, OwnFold
 from freshet.model.operators.panes import Panes
 from freshet.model.operators.project import Project
 from freshet.model.operators.union import Union
+from freshet.model.plain_values import named
 
 KINDS: Final[dict[str, type[Operator]]] = {
     each.tag: each for each in (Filter, Project, Union, Lookup, Own, OwnFold, Panes, Moving, Join, Last, Marked)
@@ -35,13 +36,9 @@ def fields_of(operator: Operator) -> dict[str, Any]:
     >>> fields_of(Filter("q.filter_1", "v > 1"))
     {'operator': 'filter', 'name': 'q.filter_1', 'predicate': 'v > 1'}
     """
-    fields = asdict(operator)
+    fields = named(operator)
     if isinstance(operator, Lookup):
         fields["operators"] = [fields_of(each) for each in operator.operators]
-    if fields.get("join") == "":
-        del fields["join"]  # folders from before joins could have a bound know nothing of it
-    if fields.get("sorted") is False:
-        del fields["sorted"]  # nor of joins whose rows come in the order of the key
     return {_TAG: operator.tag, **fields}
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from freshet.model.operators.base import Acted, Split, Time, Typer, earliest, minus
 from freshet.model.operators.fold import Fold, Lifetime
+from freshet.model.plain_values import later
 
 FROM: Final = "__from"
 """Column (bigint, microseconds) that a join outputs: since when a row is valid."""
@@ -53,7 +54,7 @@ class Join(Fold):
     keys: tuple[tuple[str | None, ...], ...]
     columns: tuple[tuple[str, int, str], ...]
     behind: tuple[int, ...] = (0, 0)
-    sorted: bool = False
+    sorted: bool = later(False)
 
     @property
     def split(self) -> Split:
@@ -95,6 +96,16 @@ class Join(Fold):
     def ports(self) -> range:
         """The numbers of its inputs."""
         return range(len(self.validity))
+
+    def stays(self, port: int) -> bool:
+        """Whether tuples of an input are remembered until the time of that input itself has passed them, too: rows
+        come in the order of times, or right tuples still decide which left ones are without a partner.
+
+        >>> minute = Lifetime("ts", 60_000_000)
+        >>> [Join("j", "left", (minute, minute), ((), ()), ()).stays(port) for port in (0, 1)]
+        [False, True]
+        """
+        return self.sorted or (self.kind == "left" and port == 1)
 
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         columns = [(name, inputs[port].field(column).type) for name, port, column in self.columns]

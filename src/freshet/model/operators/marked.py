@@ -9,6 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from freshet.model.operators.base import Operator, Typer
+from freshet.model.plain_values import later
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Marked(Operator):
     tag: ClassVar[str] = "marked"
 
     column: str
-    join: str = ""
+    join: str = later("")
 
     @property
     def keeps(self) -> str:

@@ -7,8 +7,9 @@ offset and its columns alone: whoever reads the ledger can drop the same tuples 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal, NamedTuple
 
 from freshet.model.errors import UserError
 
@@ -89,6 +90,26 @@ class Keep:
         0.25
         """
         return self if share >= 1.0 else replace(self, ratio=self.ratio * share)
+
+    def stored(self) -> dict[str, Any]:
+        """It as plain values by name, for JSON; what has its default is left out.
+
+        >>> Keep(0.5, "q.filter_1", past=(3,), timing=Timing(0.1, 0.2)).stored()
+        {'ratio': 0.5, 'edge': 'q.filter_1', 'past': (3,), 'timing': (0.1, 0.2)}
+        """
+        found = ((each.name, each.default, getattr(self, each.name)) for each in fields(self))
+        return {name: tuple(value) if name == "timing" else value for name, default, value in found if value != default}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> Keep:
+        """The reverse of :meth:`stored`.
+
+        >>> keep = Keep(0.5, "q.filter_1", past=(3,), timing=Timing(0.1, 0.2))
+        >>> Keep.restored(json.loads(json.dumps(keep.stored()))) == keep
+        True
+        """
+        made = cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+        return made if made.timing is None else replace(made, timing=Timing(*made.timing))
 
     @property
     def rule(self) -> str:

@@ -93,6 +93,26 @@ class Promises:
         promise = math.inf if self.curve is None else self.curve.promise
         return self.expect.or_latency(promise) if self.expect and 0.0 < promise < math.inf else self.expect
 
+    @property
+    def tolerated(self) -> float:
+        """The latency in seconds that its answers may have; infinite: any. What is expected of latency counts, at the
+        strictest over its life; else the latency up to which its curve loses nothing or, where it falls from the
+        beginning, that at its last point. And no answer may be later than its validity or its deadline.
+
+        >>> Promises(curve=Curve.deadline(2.0), validity=1.0).tolerated, Promises().tolerated
+        (1.0, inf)
+        >>> Promises(curve=Curve([(0, 1), (4, 0)])).tolerated
+        4.0
+        >>> Promises(curve=Curve.deadline(2.0), expect=Expectations.parse({"latency": [[0, 9], [60, 3]]})).tolerated
+        3.0
+        """
+        expected, curve = self.expect.get("latency"), math.inf
+        if expected is not None:
+            curve = expected.strictest
+        elif self.curve is not None:
+            curve = self.curve.promise or self.curve.points[-1][0]
+        return min(each for each in (curve, self.validity, self.deadline) if each is not None)
+
 
 def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
     """What is promised to work that several queries share, from the promises of each query with the seconds that a

@@ -81,6 +81,7 @@ class Buffering(NamedTuple):
 
     rests: bool = False
     sorted: bool = False
+    left: bool = False
 
 
 IN_MEMORY: Final = Buffering()
@@ -216,7 +217,8 @@ class _Reckoning:
         """The mark above which an input is remembered, and how far the others have come."""
         others = [at for at in range(len(marks)) if at != port]
         least = np.minimum.reduce([marks[at] for at in others])
-        low = np.minimum(least, marks[port]) if self.how.sorted else least
+        stays = self.how.sorted or (self.how.left and port == 1)
+        low = np.minimum(least, marks[port]) if stays else least
         if self.how.sorted:  # rows wait for the marks
             return low, least
         return low, np.minimum.reduce([np.maximum(marks[at], newest[at]) for at in others])

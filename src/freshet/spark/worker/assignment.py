@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from freshet.log.segments.sums import Checks
 from freshet.model import Chain, Input, Keep, Segment, State, Train
-from freshet.model.promises.keep import Timing
 from freshet.spark.driver.files import forget, write_once
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def _lasts(ranges: tuple[Train, ...]) -> tuple[Train, ...]:
 def train_fields(train: Train) -> list[object]:
     """A train for JSON."""
     fields = [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
-    return fields if train.keep is None else [*fields, astuple(train.keep)]
+    return fields if train.keep is None else [*fields, train.keep.stored()]
 
 
 def input_key(each: Input) -> Hashable:
@@ -182,8 +181,5 @@ def _state(fold: str, ranges: list[Any], before: Any, after: Any, rewrites: Any,
 def train_of(train: list[Any]) -> Train:
     """A train from JSON."""
     stream, first, end, segments, *keep = train
-    kept = None
-    if keep:
-        fields: list[Any] = [tuple(each) if isinstance(each, list) else each for each in keep[0]]
-        kept = replace(Keep(*fields[:-1]), timing=Timing(*fields[-1]) if fields[-1] else None)
+    kept = Keep.restored(keep[0]) if keep else None
     return Train(stream, first, end, tuple(Segment(*segment) for segment in segments), kept)

@@ -150,7 +150,7 @@ def _side_span(side: Flow, alias: str, place: exp.Expr | None) -> Span:
         raise fail(
             f"{alias} needs a window in a join, as in [RANGE 1 MINUTE]: "
             "else all its tuples would have to be remembered for ever. Without windows all streams of a join must "
-            "declare ordered_by",
+            "declare ordered_by, and a query with PERIOD always needs windows",
             place,
         )
     if span.problem is not None:
