@@ -48,10 +48,18 @@ def queries(draw: random.Random, streams: Sequence[Named], form: str) -> list[Qu
         period = pick(draw, SLIDES) if each == "periodic" else 0
         query = Query(f"q{number}", Grammar(draw, pool, f"q{number}").query(each), period)
         made.append(query)
-        if not (isinstance(query.body, Select) and query.body.changes):
+        if not (isinstance(query.body, Select) and query.body.changes) and not counts_rows(query):
             # As often as all streams together, so that there are chains of queries.
             pool += [Named(query.name, output_shape(query))] * len(streams)
     return made
+
+
+def counts_rows(query: Query) -> bool:
+    """Whether a periodic query gives answers for ever once there are tuples: then the windows of others over its last
+    answer never close."""
+    selects = query.body.members if isinstance(query.body, Combined) else (query.body,)
+    windows = [member.window for select in selects for member in select.members]
+    return query.period > 0 and any(window is not None and window.form != "range" for window in windows)
 
 
 @dataclass

@@ -338,8 +338,8 @@ class Releases:
             yield edge, min([first, *(each.windows[place][1] for each in behind)])
 
     def _marks(self, instance: WaitingInstance) -> Iterator[tuple[str, int]]:
-        """Answers bear the release as their arrival, so no earlier one can follow."""
-        yield instance.record.query, instance.record.release
+        """Answers bear the release as their arrival, and all of one come at once: what follows is later."""
+        yield instance.record.query, instance.record.release + 1
         for fold in self._board.folds(self._board.queries[instance.query].operators):
             if self._time.remembered.has_state(fold) and self._times(fold)[0] is not None:
                 yield state_stream(fold.node.name, 0), instance.record.release
