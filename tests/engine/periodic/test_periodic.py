@@ -228,6 +228,9 @@ def test_missed_releases_are_skipped_or_caught_up_with(missed: Any, states: int)
         run.heartbeat("s", START + 12.0)
         run.drain()
         assert run.rows("q")[-1] == {"k": "b", "n": 1}
+        told = run.engine.snapshot()["queries"]["q"]["instances"]
+        assert told is not None
+        assert told["skipped"] == (4 if missed == "skip" else 0)
 
 
 def test_late_instances_are_abandoned_if_the_query_says_so() -> None:

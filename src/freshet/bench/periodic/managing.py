@@ -122,6 +122,7 @@ def figures_of(found: SideRuns) -> dict[str, float | Spread]:
                 quality["dynamic"], [max(_LEAST, each) for each in quality[other]]
             )
         figures[_key("missed_dynamic", load)] = mean([run.missed for run in sides["dynamic"]])
+        figures[_key("ended_early_dynamic", load)] = mean([run.ended_early for run in sides["dynamic"]])
         for side in ("dynamic", "fair", "feedback", "best-effort"):
             figures[_key(f"deviation_{side}", load)] = mean([run.deviation for run in sides[side]])
         for side, values in quality.items():

@@ -62,6 +62,11 @@ class PeriodicRun:
         return float(np.mean([each.missed for each in self.instances]))
 
     @property
+    def ended_early(self) -> float:
+        """Share of the instances that ended with a part of what they were to read."""
+        return float(np.mean([each.ended_early for each in self.instances]))
+
+    @property
     def time_errors(self) -> list[float]:
         """Relative errors of predicted times."""
         return [each.time_error for each in self.instances if each.time_error is not None]

@@ -72,6 +72,8 @@ class PeriodicQuery:
     """Whether it asks for estimates of what all tuples would have given."""
     in_parts: bool = False
     """Whether its instances may run in parts, which take tuples in another order."""
+    skipped: int = 0
+    """Number of releases without an instance, in this run."""
 
     @property
     def period(self) -> int:
@@ -150,6 +152,7 @@ class Releases:
         entry = Missing(name, releases_of(name), name, "skipped", first, end, end - first, reason=why)
         self._log.release({name: missed[-1]}, lambda: (), (entry,))
         query.last = missed[-1]
+        query.skipped += len(missed)
 
     def drop(self, name: str) -> None:
         """Forgets a query; the log keeps the instances that wait."""
