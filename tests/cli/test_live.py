@@ -332,3 +332,15 @@ def test_evaluation_errors_are_told() -> None:
     seen["queries"]["q1"]["errors"] = 3
     assert any("q1: 3 evaluation errors gave NULL" in text for text in draw(table(seen, 20), 120))
     assert not any("evaluation error" in text for text in shown(20, queries=2))
+
+
+def test_periodic_queries_show_what_they_missed_and_what_their_answers_are_worth() -> None:
+    told = report(2)
+    instances = {"instances": 8, "missed": 2, "quality": 0.625}
+    queries = {"q0": {**told["queries"]["q0"], "instances": instances}, "q1": told["queries"]["q1"]}
+    head, periodic, continuous = draw(table({**told, "queries": queries}, 40), 160)[3:6]
+    assert [word in head for word in ("missed", "quality")] == [True, True]
+    assert "25.0 %" in periodic
+    assert "62.5 %" in periodic
+    assert "25.0 %" not in continuous
+    assert "missed" not in "".join(draw(table(told, 40), 160))
