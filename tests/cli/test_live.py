@@ -338,7 +338,7 @@ def test_periodic_queries_show_what_they_missed_and_what_their_answers_are_worth
     told = report(2)
     instances = {"instances": 8, "missed": 2, "quality": 0.625}
     queries = {"q0": {**told["queries"]["q0"], "instances": instances}, "q1": told["queries"]["q1"]}
-    head, periodic, continuous = draw(table({**told, "queries": queries}, 40), 160)[3:6]
+    head, continuous, periodic = draw(table({**told, "queries": queries}, 40), 160)[3:6]
     assert [word in head for word in ("missed", "quality")] == [True, True]
     assert "25.0 %" in periodic
     assert "62.5 %" in periodic

@@ -27,7 +27,7 @@ from tests.engine.grammar.forms import (
 )
 from tests.engine.grammar.logs import STREAMS
 from tests.engine.grammar.scopes import events_of, is_readable, own_name, scope_of
-from tests.engine.grammar.shapes import output_shape, slide_of, source_shape
+from tests.engine.grammar.shapes import counts_rows, output_shape, slide_of, source_shape
 from tests.engine.grammar.terms import COMPARED, call, chance, condition, condition_value, of_kind, pick, term
 
 SLIDES = [2 * SECOND, SECOND, 3 * SECOND, 1500_000]
@@ -52,14 +52,6 @@ def queries(draw: random.Random, streams: Sequence[Named], form: str) -> list[Qu
             # As often as all streams together, so that there are chains of queries.
             pool += [Named(query.name, output_shape(query))] * len(streams)
     return made
-
-
-def counts_rows(query: Query) -> bool:
-    """Whether a periodic query gives answers for ever once there are tuples: then the windows of others over its last
-    answer never close."""
-    selects = query.body.members if isinstance(query.body, Combined) else (query.body,)
-    windows = [member.window for select in selects for member in select.members]
-    return query.period > 0 and any(window is not None and window.form != "range" for window in windows)
 
 
 @dataclass

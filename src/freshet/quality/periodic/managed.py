@@ -223,6 +223,11 @@ class ManagedLevels:
         """What became of the instances of a query, of which so many releases had none; None: no instance has ended."""
         return self.meters[query].snapshot(skipped) if query in self.meters else None
 
+    @property
+    def besides(self) -> dict[str, float]:
+        """Seconds that instances take besides their operators, by query: no level makes them shorter."""
+        return {name: each.value for name, each in self._rests.items()}
+
     # Levels
 
     def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[InstanceKey, InstanceLevel]:
