@@ -28,6 +28,7 @@ QUERIES = {
     "spark": "SELECT k FROM s WHERE v > 1 AND k RLIKE '^a+'",
     "lone": "SELECT k FROM t WHERE w > 1",
     "over": "SELECT k FROM low WHERE d > 10",
+    "released": "SELECT k FROM s [RANGE 1 MINUTE] WHERE v > 1 PERIOD 10 SECONDS",
 }
 STEP = [
     "a step over s that runs several of low, high, minute, quarter, ports, all, most",
@@ -56,7 +57,8 @@ def steps(
 
 def test_expressions_and_panes_that_several_queries_have(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [step] = steps(path, QUERIES, capsys)
-    # What only Spark can compute runs in a job of its own, and a stream with one reader has nothing in common.
+    # What only Spark can compute runs in a job of its own, a stream with one reader has nothing in common, and an
+    # instance of a periodic query reads a window of its own.
     assert step.splitlines() == STEP
 
 

@@ -359,3 +359,15 @@ def test_without_a_terminal_the_end_of_a_run_is_told_once(
         for _ in range(3):
             show()
     assert [text.split(" · ")[1] for text in capsys.readouterr().out.splitlines()] == ["running", "draining", "stopped"]
+
+
+def test_periodic_queries_show_what_they_missed_and_what_their_answers_are_worth() -> None:
+    told = report(2)
+    instances = {"instances": 8, "missed": 2, "quality": 0.625}
+    queries = {"q0": {**told["queries"]["q0"], "instances": instances}, "q1": told["queries"]["q1"]}
+    head, continuous, periodic = draw(table({**told, "queries": queries}, 40), 160)[3:6]
+    assert [word in head for word in ("missed", "quality")] == [True, True]
+    assert "25.0 %" in periodic
+    assert "62.5 %" in periodic
+    assert "25.0 %" not in continuous
+    assert "missed" not in "".join(draw(table(told, 40), 160))

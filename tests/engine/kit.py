@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +17,7 @@ from freshet.log import Retention
 from freshet.model import Promises, Query, QueryGraph, Stream, parse_schema
 from freshet.model.promises.promise import Missed
 from freshet.policies import Everything, Policy
+from freshet.policies.periodic.levels import LevelManager
 from freshet.testing import LocalRun
 
 SCHEMA = parse_schema("ts timestamp, k string, v int")
@@ -58,6 +59,8 @@ class Application(LocalRun):
             these, too.
         periodic: Which instance of periodic queries runs first.
         missed: What becomes of releases that they miss.
+        levels: Says what instances keep; None: everything.
+        stopwatch: Tells the time to instances that run in parts; None: none does.
         options: More for :class:`LocalRun`.
     """
 
@@ -74,18 +77,27 @@ class Application(LocalRun):
         share: bool | Literal["root"] = False,
         periodic: str = "edf",
         missed: Missed = "skip",
+        levels: LevelManager | None = None,
+        stopwatch: Callable[[], float] | None = None,
         **options: Any,
     ) -> None:
-        self._share = share
+        self._share, self._levels, self._stopwatch = share, levels, stopwatch
         app = App("tests", periodic=periodic)
         time = ("ts", "UTC", None, LATENESS) if event_time else ()
         for stream in streams or [Stream(name, SCHEMA, *time) for name in STREAMS]:
             app.streams[stream.name] = StreamSpec(stream, retention=retention)
         for name, rows in (tables or {}).items():
             app.tables[name] = TableSpec(name, Path(name), rows.schema)
+        promises = Promises(missed=missed, overload=("defer", "thin") if levels else ("defer",))
         for name, text in queries.items():
-            app.queries[name] = QuerySpec(name, text, Promises(missed=missed))
+            app.queries[name] = QuerySpec(name, text, promises)
         super().__init__(app, policy=policy or Everything(), workers=slots, tables=tables, **options)
+
+    def _start(self, policy: str | Policy | None) -> None:
+        super()._start(policy)
+        if self._levels is not None:
+            self.engine._periodic.levels = self._levels
+        self.executor.stopwatch = self._stopwatch
 
     def form(self, query: Query) -> Query:
         shares = self._share and not query.is_periodic

@@ -34,6 +34,8 @@ _COLUMNS: Final = (
     TableColumn("qos", 7),
     TableColumn("waiting", 3),
     TableColumn("missing", 7),
+    TableColumn("missed", 2),
+    TableColumn("quality", 4),
     TableColumn("out/s", 8, 6),
     TableColumn("in/s", 9, 6),
     TableColumn("out", 10, 6),
@@ -141,7 +143,8 @@ def _unused(report: ShownReport) -> set[str]:
     """Columns that say the same of every query."""
     qos = set() if report["total"]["qos"] is not None else {"qos"}
     each = report["queries"].values()
-    return qos | {title for title in ("promise", "missing") if not any(query.get(title) for query in each)}
+    periodic = set() if any(query.get("instances") for query in each) else {"missed", "quality"}
+    return qos | periodic | {title for title in ("promise", "missing") if not any(query.get(title) for query in each)}
 
 
 def _beta(report: ShownReport) -> str:
@@ -285,7 +288,7 @@ def _undelivered(part: Mapping[str, Any]) -> str:
 
 def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:
     """The cells of a query by the title of their column."""
-    rates = query["throughput"]
+    rates, instances = query["throughput"], query.get("instances")
     mean, p95 = _ages(query["response"], status)
     return {
         "query": name,
@@ -298,6 +301,8 @@ def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:
         "qos": _percent((query["qos"] or {}).get("mean")),
         "waiting": _count(query["waiting"]),
         "missing": _percent(1.0 - query["completeness"]) if query.get("missing") else "0 %",
+        "missed": _percent(instances["missed"] / instances["instances"]) if instances else "-",
+        "quality": _percent(instances["quality"]) if instances else "-",
         "out/s": _count(rates["recent_out_per_s"]),
         "in/s": _count(rates["recent_in_per_s"]),
         "out": _count(query["tuples_out"]),

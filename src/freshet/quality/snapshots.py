@@ -129,8 +129,9 @@ class PeriodicSnapshot(TypedDict):
 
     instances: Annotated[Counted, "number of instances that ended"]
     missed: Annotated[Counted, "number of those that were not answered by their deadline"]
-    skipped: Annotated[Counted, "number of those that never began"]
-    abandoned: Annotated[Counted, "number of those that were given up"]
+    skipped: Annotated[Counted, "number of releases that had no instance, since nothing ran then or too many were due"]
+    abandoned: Annotated[Counted, "number of instances that were given up"]
+    ended_early: Annotated[Counted, "number of those that read less than planned, since their time was over (RT §4.4)"]
     quality: Annotated[Share | None, "mean worth of the answers by the quality table; 0 for those missed (RT Eq. 3)"]
     deviation: Annotated[float | None, "standard deviation of the worth over the instances"]
     level: Annotated[Share | None, "worth that the last instance was to have"]

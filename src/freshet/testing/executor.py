@@ -260,14 +260,15 @@ class _TaskInProcess:
         kept = next(train for train in self._unit.tables if train.stream == version_stream(table))
         return [StoredVersion(self._executor.folder, segment) for segment in kept.segments]
 
-    def run(self, chains: Mapping[int, Chain]) -> tuple[dict[int, ChainResult], SegmentFile]:
-        """Runs chains, which have these places in the unit, and writes one file."""
+    def run(self, chains: Mapping[int, Chain], alone: bool) -> tuple[dict[int, ChainResult], SegmentFile]:
+        """Runs chains, which have these places in the unit, and writes one file. Only a task that is alone reads whole
+        trains, so that it may run in parts."""
         forget_raised()
         results: dict[int, ChainResult] = {}
         places = {place: number for number, place in enumerate(chains)}
         runner = Runner([_renumbered(chain, places) for chain in chains.values()], self)
         with SegmentWriter(self._executor.folder, f"{self._unit.id}-{self._number}") as writer:
-            for made in self._made(runner, len(chains) == len(self._unit.chains)):
+            for made in self._made(runner, alone):
                 place = list(chains)[made.place]
                 chain = self._unit.chains[place]
                 results[place] = result = self._result(chain, made)
@@ -282,9 +283,9 @@ class _TaskInProcess:
         self.states.keep({stream: (rows, file.name, position) for stream, rows, position, *_ in file.members})
         return {place: replace(each, dropped=self._of(each.chain, dropped)) for place, each in results.items()}, file
 
-    def _made(self, runner: Runner, whole: bool) -> Iterator[Made]:
+    def _made(self, runner: Runner, alone: bool) -> Iterator[Made]:
         timing, stopwatch = timing_of(runner.chains), self._executor.stopwatch
-        if timing is None or stopwatch is None or not whole:
+        if timing is None or stopwatch is None or not alone:
             return runner.run()
         return run_in_parts(runner.chains, self, timing, stopwatch)
 
@@ -342,7 +343,8 @@ def _run_unit(unit: Unit, executor: InProcessExecutor, raising: AbstractSet[int]
             if own := by_key.own(number, len(tasks)):
                 task.states.own |= dict.fromkeys(folds, own)
                 mine[number] |= {place: by_key.bound(place, unit.chains[place], own) for place in component}
-    done = [task.run(dict(sorted(some.items()))) for task, some in zip(tasks, mine, strict=True) if some]
+    busy = [(task, dict(sorted(some.items()))) for task, some in zip(tasks, mine, strict=True) if some]
+    done = [task.run(some, alone=len(busy) == 1) for task, some in busy]
     chains = [
         _together([results[place] for results, _ in done if place in results]) for place in range(len(unit.chains))
     ]

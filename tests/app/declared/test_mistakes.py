@@ -86,6 +86,7 @@ MISTAKES = [
     ("query", "overload = ['thin']\nvalue = '7'", "queries.q.value: 7 is the same for every tuple: use a column"),
     ("query", "quality = 'lax'",
      "queries.q.quality: must be tolerant, proportional, strict or points [share kept, worth], not 'lax'"),
+    ("query", "quality = {other = 'strict'}", "queries.q.quality: query q: quality names other, but the query reads s"),
     ("query", "quality = [[0.5, 0.9], [1, 0.8]]",
      "queries.q.quality: must end at [1, 1]: everything kept is worth 1"),
     ("query", "quality = [[0.5, 0.9], [0.4, 0.95], [1, 1]]",

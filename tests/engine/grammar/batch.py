@@ -17,11 +17,18 @@ from freshet.testing.compare import Row
 
 Releases = Mapping[str, Sequence[int]]
 """The releases of periodic queries at which they answered, in microseconds."""
+Gone = Sequence[tuple[str, int, int]]
+"""What levels left out: edge, release and offset."""
 
 
-def answers(queries: Sequence[Query], held: Mapping[str, Expected], releases: Releases) -> dict[str, list[Row]]:
+def answers(
+    queries: Sequence[Query], held: Mapping[str, Expected], releases: Releases, gone: Gone = ()
+) -> dict[str, list[Row]]:
     """The rows of all queries, each followed by its time."""
     connection = _over(held)
+    columns = zip(("edge_", "g_", "at_"), (pa.string(), pa.int64(), pa.int64()), range(3), strict=True)
+    left_out = {name: pa.array([each[place] for each in gone], kind) for name, kind, place in columns}
+    connection.register("gone_", pa.table(left_out))
     found = {}
     for query in queries:
         _make(connection, query, releases)

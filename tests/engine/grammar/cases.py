@@ -13,6 +13,7 @@ from tests.engine.grammar.draws import queries
 from tests.engine.grammar.duckdb_text import output
 from tests.engine.grammar.forms import SECOND, Query
 from tests.engine.grammar.freshet_text import query_text
+from tests.engine.grammar.levels import DrawnLevels, DrawnStopwatch
 from tests.engine.grammar.logs import END, NAMED, STREAMS, Step, log
 from tests.engine.grammar.moments import Append, Heartbeat, Moment, Turns, contents, moments
 from tests.engine.kit import Application
@@ -54,6 +55,7 @@ class Case:
             they share the last one, too. None: there are none.
         periodic: Which instance of periodic queries runs first.
         missed: What becomes of releases that a crash made them miss.
+        thin: Whether levels leave some tuples out of the windows of periodic queries, in parts now and then.
     """
 
     steps: Sequence[Step]
@@ -68,12 +70,13 @@ class Case:
     twins: Twins = None
     periodic: str = "edf"
     missed: Missed = "skip"
+    thin: bool = False
 
     def __repr__(self) -> str:
         texts = [f"{query.name}: {query_text(query)}\n      in DuckDB: {output(query)}" for query in self.queries]
         run = f"{' then '.join(self.policies)}, {self.slots} slots, seed {self.seed}, crash at {self.crash}"
         run += f", states in {self.pieces} pieces, resplits {self.resplits}, twins {self.twins}"
-        run += f", {self.periodic}, missed releases: {self.missed}"
+        run += f", {self.periodic}, missed releases: {self.missed}, thin {self.thin}"
         lines = [*texts, f"from {self.start}, {run}:", *(f"  {step}" for step in self.steps)]
         return "\n".join(["a case", *(f"    {line}" for line in lines)])
 
@@ -112,6 +115,7 @@ def _draw(draw: random.Random, form: str) -> Case:
         resplits=draw.choice((0.0, 0.1, 0.5)),
         periodic=draw.choice(PERIODIC),
         missed=draw.choice(("skip", "catch-up")),
+        thin=draw.choice((False, True, True)),
     )
 
 
@@ -146,6 +150,8 @@ class Play:
             resplits=case.resplits,
             periodic=case.periodic,
             missed=case.missed,
+            levels=DrawnLevels(case.seed) if case.thin else None,
+            stopwatch=DrawnStopwatch(case.seed) if case.thin else None,
         )
         self._random = random.Random(case.seed)
         self.held = contents(case.steps, case.start)

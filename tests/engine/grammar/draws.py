@@ -27,7 +27,7 @@ from tests.engine.grammar.forms import (
 )
 from tests.engine.grammar.logs import STREAMS
 from tests.engine.grammar.scopes import events_of, is_readable, own_name, scope_of
-from tests.engine.grammar.shapes import output_shape, slide_of, source_shape
+from tests.engine.grammar.shapes import counts_rows, output_shape, slide_of, source_shape
 from tests.engine.grammar.terms import COMPARED, call, chance, condition, condition_value, of_kind, pick, term
 
 SLIDES = [2 * SECOND, SECOND, 3 * SECOND, 1500_000]
@@ -48,7 +48,7 @@ def queries(draw: random.Random, streams: Sequence[Named], form: str) -> list[Qu
         period = pick(draw, SLIDES) if each == "periodic" else 0
         query = Query(f"q{number}", Grammar(draw, pool, f"q{number}").query(each), period)
         made.append(query)
-        if not (isinstance(query.body, Select) and query.body.changes):
+        if not (isinstance(query.body, Select) and query.body.changes) and not counts_rows(query):
             # As often as all streams together, so that there are chains of queries.
             pool += [Named(query.name, output_shape(query))] * len(streams)
     return made

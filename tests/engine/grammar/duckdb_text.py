@@ -57,14 +57,17 @@ def _member(member: Member) -> str:
 
 
 def _released(window: Window, rows: str) -> str:
-    """What had arrived at each release of the query, in the table ``releases_``, as far as its window holds it."""
+    """What had arrived at each release of the query, in the table ``releases_``, as far as its window holds it, without
+    what levels left out, in the table ``gone_``. The last tuples of a partition are those of the tuples that were kept;
+    of a window of tuples some of the last ones are missing."""
     seen = "arr_ < r_" if window.form != "range" else f"arr_ < r_ AND arr_ >= r_ - {window.size}"
     part = f", {window.by}" if window.by else ""
     newest = f"row_number() OVER (PARTITION BY r_{part} ORDER BY pos_ DESC) <= {window.rows}"
-    return (
-        f"(SELECT * EXCLUDE (r_) REPLACE (r_ AS us_, r_ - 1 AS f_, r_ AS u_) FROM {rows} JOIN releases_ ON {seen}"
-        f"{'' if window.form == 'range' else f' QUALIFY {newest}'})"
-    )
+    there = f"(r_, pos_) NOT IN (SELECT (g_, at_) FROM gone_ WHERE edge_ = '{window.edge}')" if window.edge else "true"
+    partition = window.form == "partition"
+    counted = f"SELECT * FROM {rows} JOIN releases_ ON {seen} WHERE {there if partition else 'true'}"
+    counted += "" if window.form == "range" else f" QUALIFY {newest}"
+    return f"(SELECT * EXCLUDE (r_) REPLACE (r_ AS us_, r_ - 1 AS f_, r_ AS u_) FROM ({counted}) WHERE {there})"
 
 
 def _starts(members: Sequence[Member]) -> str:

@@ -31,7 +31,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Window:
-    """A window; times in microseconds. With ``released`` it ends at releases, and goes by the arrival."""
+    """A window; times in microseconds. With ``released`` it ends at releases, and goes by the arrival; ``edge`` names
+    the edge at which levels may leave out some of its tuples."""
 
     form: Literal["range", "slide", "tumble", "hop", "window", "now", "rows", "partition", "unbounded"]
     size: int = 0
@@ -39,6 +40,7 @@ class Window:
     rows: int = 0
     by: str = ""
     released: bool = False
+    edge: str = ""
 
     @property
     def with_each_tuple(self) -> bool:

@@ -133,3 +133,11 @@ def _ended(select: Select) -> frozenset[str]:
     """The columns of a SELECT that are such columns of its members as are ends of windows."""
     ends = {f"{member.alias}.{name}" for member in select.members for name in member_shape(member).ended}
     return frozenset(item.name for item in select.items if item.term is not None and item.term.column in ends)
+
+
+def counts_rows(query: Query) -> bool:
+    """Whether a periodic query gives answers for ever once there are tuples: then the windows of others over its last
+    answer never close."""
+    selects = query.body.members if isinstance(query.body, Combined) else (query.body,)
+    windows = [member.window for select in selects for member in select.members]
+    return query.period > 0 and any(window is not None and window.form != "range" for window in windows)

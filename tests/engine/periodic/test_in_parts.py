@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tests.engine.periodic.test_periodic import COLUMNS, QUERIES, Arrival, answers, batch
+from tests.engine.grammar.levels import DrawnLevels, DrawnStopwatch
+from tests.engine.periodic.test_periodic import COLUMNS, QUERIES, Arrival, answers, batch, survived
 
 from freshet import App
 from freshet.kernels.keeping import kept_mask
@@ -15,7 +16,7 @@ from freshet.model import InstanceView, Train, View
 from freshet.model.promises.keep import Timing
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
-from freshet.testing import LocalRun
+from freshet.testing import Faults, LocalRun
 from freshet.testing.local_run import START
 
 EXPECTED = Timing(1.0, 1.0)
@@ -62,20 +63,56 @@ def played(
         app.stream(stream, columns)
     bound = {stream: f"{stream} {windows[f'q {stream}']}" for stream in COLUMNS}
     app.query("q", text.format(**bound) + " PERIOD 1 s", overload=["defer", "thin"])
-    rng, rows = random.Random(7), []
+    rows = drawn_rows(7)
     run = LocalRun(app)
     run.executor.stopwatch = Stopwatch(seconds)
     run.engine._periodic.levels = levels = Timed(*shares)
-    for number in range(150):
-        stream = rng.choice(sorted(COLUMNS))
-        row = {"k": rng.choice("abc"), "v": rng.randint(0, 5), "w": rng.randint(0, 5)}
-        own = {column.split()[0]: row[column.split()[0]] for column in COLUMNS[stream].split(", ")}
-        rows.append(Arrival(stream, round(START * 1e6) + number * 50_000, own))
-        run.push(stream, [own], at=rows[-1].at / 1e6)
+    for number, row in enumerate(rows):
+        run.push(row.stream, [row.row], at=row.at / 1e6)
         if number % 5 == 0:
             run.turn()
     run.drain()
     return run, levels, rows
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", sorted(QUERIES.keys() - {"partitions"}))
+def test_answers_in_parts_after_kills_are_those_of_log_minus_ledger(name: str, seed: int) -> None:
+    """A killed unit leaves neither an answer nor an entry; it runs again, and may read another share then."""
+    app = App("p")
+    for stream, columns in COLUMNS.items():
+        app.stream(stream, columns)
+    windows = {f"q {stream}": "[RANGE 1 s]" for stream in COLUMNS}
+    text = QUERIES[name].format(**{stream: f"{stream} [RANGE 1 s]" for stream in COLUMNS}) + " PERIOD 1 s"
+    app.query("q", text, overload=["defer", "thin"], missed="catch-up")
+    faults, rows = Faults.at_random(seed, 0.2, ["kill"]), drawn_rows(seed)
+    drawn, watch = DrawnLevels(seed), DrawnStopwatch(seed)
+    with LocalRun(app, faults=faults) as run:
+        for number, row in enumerate(rows):
+            run.executor.stopwatch, run.engine._periodic.levels = watch, drawn
+            run.push(row.stream, [row.row], at=row.at / 1e6)
+            if number % 3 == 0:
+                survived(run, run.turn)
+        faults.end()
+        run.executor.stopwatch, run.engine._periodic.levels = watch, drawn
+        assert run.drain()
+        found, left = answers(run, "q"), minus_ledger(run, rows)
+        assert len(found) == 7
+        assert faults.happened
+        for release, answer in found.items():
+            expected = batch("q", text, windows, left, release)
+            assert answer == expected or (name == "global" and expected == {(0, None, None): 1} and not answer)
+
+
+def drawn_rows(seed: int) -> list[Arrival]:
+    """Tuples of all streams, 20 a second."""
+    rng, found = random.Random(seed), []
+    for number in range(150):
+        stream = rng.choice(sorted(COLUMNS))
+        row = {"k": rng.choice("abc"), "v": rng.randint(0, 5), "w": rng.randint(0, 5)}
+        own = {column.split()[0]: row[column.split()[0]] for column in COLUMNS[stream].split(", ")}
+        found.append(Arrival(stream, round(START * 1e6) + number * 50_000, own))
+    return found
 
 
 def minus_ledger(run: LocalRun, rows: list[Arrival]) -> list[Arrival]:

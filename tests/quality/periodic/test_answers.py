@@ -115,9 +115,10 @@ def test_the_meter_of_instances() -> None:
     meter.add(InstanceFigures("q", 0.0, 1.0, 0.5, 0.8, level=0.8, predicted=0.11, took=0.1, sampling=0.01))
     meter.add(InstanceFigures("q", 1.0, 2.0, 2.5, 0.0, took=0.1))
     meter.add(InstanceFigures("q", 2.0, 3.0, None, 0.0))
-    meter.add(InstanceFigures("q", 3.0, 4.0, None, 0.0, skipped=True))
-    found = meter.snapshot()
-    assert (found["instances"], found["missed"], found["skipped"], found["abandoned"]) == (4, 3, 1, 1)
+    meter.add(InstanceFigures("q", 3.0, 4.0, 4.5, 0.0, took=0.0, ended_early=True))
+    found = meter.snapshot(skipped=2)
+    assert (found["instances"], found["missed"], found["skipped"], found["abandoned"]) == (4, 3, 2, 1)
+    assert found["ended_early"] == 1
     assert (found["quality"], found["lateness_s"]) == pytest.approx((0.2, 0.5))
     assert found["time_error_p50"] == pytest.approx(0.1, rel=0.02)
     assert found["sampling_share"] == pytest.approx(0.01 / 0.21)

@@ -15,6 +15,7 @@ from freshet.app.declared.problems import Problem
 from freshet.app.declared.spec import QuerySpec
 from freshet.model import Project, Query, QueryGraph, Stream, UserError
 from freshet.model.join_buffer import with_buffer
+from freshet.model.promises.quality_table import WrongTable
 from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query
 from freshet.sql.parse.text import shared_query
 from freshet.sql.value import value_over
@@ -121,7 +122,7 @@ def check_queries(catalog: Catalog, specs: Mapping[str, QuerySpec], broken: froz
         except UserError as error:
             # The place says already which query it is.
             text = str(error).removeprefix(f"query {name}").lstrip(",: ") if isinstance(error, SqlError) else str(error)
-            key = "value" if text.startswith(_VALUE) else "sql"
+            key = "value" if text.startswith(_VALUE) else "quality" if isinstance(error, WrongTable) else "sql"
             checked.problems.append(Problem(f"queries.{name}.{key}", text.removeprefix(_VALUE)))
             checked.broken.add(name)
     return checked

@@ -47,10 +47,10 @@ def periodic(
             wrong += managing.checked.wrong
             conditions |= conditions_of(managing, gains, searched)
     if kills:
-        checked = killed_answers(stage, kills)
+        checked, ended_early = killed_answers(stage, kills)
         wrong += checked.wrong
         figures |= {"kills": kills, "answers_checked_after_kills": checked.checked}
-        figures |= {"answers_thinned_after_kills": checked.thinned}
+        figures |= {"answers_thinned_after_kills": checked.thinned, "ended_early_in_last_process": ended_early}
     panes, different = measure_panes(stage, rate, window, releases, 5, "local[*]")
     text = f"{rate:,} rows/s, 100 groups, [RANGE {window} s] PERIOD 1 s; count, sum, max"
     return Result.of(

@@ -16,7 +16,6 @@ from freshet.model import ARRIVAL, Instance, Keep, Train
 
 _NEAR: Final = 1e-9
 """How far a mean may be off: sums depend on the order of their terms."""
-_RANGE: Final = {"pairs": 4_000_000, "known": 2_000_000, "types": 1_000_000}
 
 
 class AnswersChecked(NamedTuple):
@@ -74,7 +73,7 @@ class AnswerCheck:
     """
 
     def __init__(self, log: Log | LogReader, bed: Table2) -> None:
-        self._log, self._known = log, bed.known["id"].to_numpy()
+        self._log, self._bed, self._known = log, bed, bed.known["id"].to_numpy()
         self._arrivals: dict[str, Any] = {}
         self._streams: dict[str, _Tuples] = {}
         for name in bed.names:
@@ -93,11 +92,12 @@ class AnswerCheck:
     def is_right(self, one: Instance) -> bool:
         """Whether an answer is the batch answer over what the instance kept of its windows."""
         kind, _, stream = one.query.partition("_")
-        if not all(self._is_told(one, each, _RANGE[kind]) for each in self._streams_of(kind, stream)):
+        size = self._bed.window(kind)
+        if not all(self._is_told(one, each, size) for each in self._streams_of(kind, stream)):
             return False
         output = self._outputs[one.query]
         given = output.slice(one.first, one.rows) if output is not None else None
-        windows = [self._window(one, each, _RANGE[kind]) for each in self._streams_of(kind, stream)]
+        windows = [self._window(one, each, size) for each in self._streams_of(kind, stream)]
         return _COMPARED[kind](given, windows, self._known) if one.rows else not _ROWS[kind](windows, self._known)
 
     def _streams_of(self, kind: str, stream: str) -> list[str]:

@@ -122,11 +122,13 @@ def figures_of(found: SideRuns) -> dict[str, float | Spread]:
                 quality["dynamic"], [max(_LEAST, each) for each in quality[other]]
             )
         figures[_key("missed_dynamic", load)] = mean([run.missed for run in sides["dynamic"]])
+        figures[_key("ended_early_dynamic", load)] = mean([run.ended_early for run in sides["dynamic"]])
         for side in ("dynamic", "fair", "feedback", "best-effort"):
             figures[_key(f"deviation_{side}", load)] = mean([run.deviation for run in sides[side]])
         for side, values in quality.items():
             figures[_key(f"quality_{side}", load)] = mean(values)
     ours = [run for load in LOADS for run in found["dynamic", load]]
+    figures["besides_operators_s"] = mean([run.besides for run in ours])
     figures["time_error_p50"] = quartiles([error for run in ours for error in run.time_errors])
     figures["sampling_share_dynamic"] = mean([run.sampling for run in ours])
     figures["sampling_share_fixed"] = mean([run.sampling for load in LOADS for run in found["fixed", load]])
@@ -161,6 +163,8 @@ def conditions_of(bench: ManagingBench, gains: Gains, searched: Mapping[str, flo
         "breaks ties by the expected time. A new engine in each repetition; controllers and margins go on",
         "gains_of_feedback": {"integral": gains.integral, "proportional": gains.proportional, "searched": searched},
         "warm_up": f"{WARM_S:g} s of each run do not count, nor a first run of best effort on each engine",
+        "besides_operators_s": "of all instances of a common release together, under dynamic: what no level makes "
+        "shorter, such as steps and reading windows",
         "quality": "mean over instances, 0 if late (RT Eq. 3); deviation: among the instances with the same dealing of "
         "tables, averaged over dealings",
         "answers_wrong": "of all sides, and after kills, against the batch answer over log minus ledger: "

@@ -38,9 +38,15 @@ DEALINGS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PeriodicRun:
-    """What a side made of a load: the instances that were released after the warm-up."""
+    """What a side made of a load.
+
+    Args:
+        instances: Those that were released after the warm-up.
+        besides: Seconds that all instances of a common release take besides their operators.
+    """
 
     instances: tuple[InstanceFigures, ...]
+    besides: float = 0.0
 
     @property
     def quality(self) -> float:
@@ -60,6 +66,11 @@ class PeriodicRun:
     def missed(self) -> float:
         """Share of the instances that were late."""
         return float(np.mean([each.missed for each in self.instances]))
+
+    @property
+    def ended_early(self) -> float:
+        """Share of the instances that ended with a part of what they were to read."""
+        return float(np.mean([each.ended_early for each in self.instances]))
 
     @property
     def time_errors(self) -> list[float]:
@@ -130,14 +141,16 @@ class PeriodicRig(EngineRig):
     def side(self, side: QualitySide, rule: RecordedRule, load: float, seconds: float, seed: int) -> PeriodicRun:
         """Plays a load; the dealings of a seed begin with four times its number."""
         came = list(self._bed.arrivals(load, WARM_S + seconds, seed))
-        self._order.levels, self._order.scheduler = manager_of(side, rule, self._sampler), scheduler_of(side)
+        self._order.levels = levels = manager_of(side, rule, self._sampler)
+        self._order.scheduler = scheduler_of(side)
         rule.figures.clear()
         start = PERIOD_S * math.ceil((time.time() + _LEAD) / PERIOD_S)
         first, end = start + WARM_S, start + WARM_S + seconds
         self._dealer.zero = round(first / PERIOD_S) - 4 * seed
         self.play(came, start, WARM_S + seconds)
         self.engine.work_off()
-        return PeriodicRun(tuple(each for each in rule.figures if first <= each.release < end))
+        counted = tuple(each for each in rule.figures if first <= each.release < end)
+        return PeriodicRun(counted, sum(levels.besides.values()))
 
     def answers(self) -> AnswersChecked:
         """Compares all answers so far with batch answers."""

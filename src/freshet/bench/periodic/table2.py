@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -34,6 +35,7 @@ TEXTS: Final = {
     "types": "SELECT type, count(*) AS n FROM {s} [RANGE 1 s] GROUP BY type PERIOD 1 s DEADLINE {d}",
 }
 """The three queries of a stream ``s`` that is followed by ``t``, as RT §5.2.1 lists them."""
+_SECONDS: Final = re.compile(r"\b(\d+) s\b")
 THIN: Final = Promises(overload=("defer", "thin"))
 
 
@@ -45,6 +47,7 @@ class Table2:
         rate: Tuples per second of each stream at a load of 1.
         streams: Number of streams.
         deadline: From a release to when its answer is due.
+        pace: Number of times by which windows and periods are shorter.
 
     >>> bed = Table2(1000, streams=2)
     >>> list(bed.texts)
@@ -56,6 +59,7 @@ class Table2:
     rate: float
     streams: int = len(STREAMS)
     deadline: str = "1 s"
+    pace: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,12 +76,30 @@ class Table2:
         """SQL by query."""
         after = dict(zip(self.names, (*self.names[1:], self.names[0]), strict=True))
         every = [(kind, text, stream) for stream in self.names for kind, text in TEXTS.items()]
-        return {f"{kind}_{s}": text.format(s=s, t=after[s], d=self.deadline) for kind, text, s in every}
+        return {f"{kind}_{s}": self._paced(text).format(s=s, t=after[s], d=self.deadline) for kind, text, s in every}
+
+    def _paced(self, text: str) -> str:
+        """A text with shorter times.
+
+        >>> Table2(1000, pace=4)._paced("FROM s [RANGE 2 s] PERIOD 1 s")
+        'FROM s [RANGE 500 ms] PERIOD 250 ms'
+        """
+        if self.pace == 1:
+            return text
+        return _SECONDS.sub(lambda found: f"{1000 * int(found[1]) // self.pace} ms", text)
+
+    def window(self, kind: str) -> int:
+        """Microseconds of the windows of a kind of query.
+
+        >>> Table2(1000).window("pairs"), Table2(1000, pace=4).window("types")
+        (4000000, 250000)
+        """
+        return 1_000_000 * int(_SECONDS.findall(TEXTS[kind])[0]) // self.pace
 
     @property
     def ids(self) -> int:
         """Number of ids: with the types, so many keys that a tuple has :data:`PAIRS` partners."""
-        return max(1, round(self.rate * WINDOW_S / PAIRS / len(TYPES)))
+        return max(1, round(self.rate * WINDOW_S / self.pace / PAIRS / len(TYPES)))
 
     @property
     def known(self) -> pa.Table:

@@ -1,7 +1,8 @@
 """The application with periodic queries that ``freshet bench periodic`` kills, run as a process of its own:
 ``python victim.py FOLDER NUMBER SCHEDULER RATE [drain]``.
 
-Deadlines are so short that levels below 1 are needed as soon as costs are known, on any machine.
+Deadlines are so short that levels below 1 are needed as soon as costs are known, on any machine; and periods are so
+short that they are known before the process is killed.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from freshet.bench.crash.application import running
 from freshet.bench.periodic.table2 import CHUNKS, TABLE, Table2, dealt
 from freshet.log import Retention
 
+REPORT: Final = "report.json"
 _KEEP: Final = Retention(history_age=None, history_bytes=None, bound_bytes=None)
 
 
 def bed_of(rate: float) -> Table2:
     """The workload: two streams, six queries."""
-    return Table2(rate, streams=2, deadline="5 ms")
+    return Table2(rate, streams=2, deadline="5 ms", pace=4)
 
 
 def declare(folder: Path, rate: float) -> App:
     """The application with its state in a folder. It keeps everything, so that it can be computed again."""
-    app, bed = App("periodic-crash", state=folder / "state", workers=1), bed_of(rate)
+    app = App("periodic-crash", state=folder / "state", workers=1, report=folder / REPORT)
+    bed = bed_of(rate)
     file = folder / "known.csv"
     if not file.exists():
         file.write_text("id\n" + "\n".join(map(str, bed.known["id"].to_pylist())))

@@ -68,6 +68,8 @@ def _summary(situation: Situation, found: Sequence[Verdict]) -> str:
     )
     if room is None:
         return told
+    if room <= 0.0:
+        return f"{told}; no rates are low enough {aim}: what takes too long does not depend on them"
     return f"{told}; {_grows(room)} {aim}"
 
 

@@ -24,7 +24,8 @@ _MOST_LINES: Final = 20
 def common_steps(checked: Checked, chosen: Collection[str]) -> Iterator[Iterator[str]]:
     """The lines on each stream that several of the chosen queries read in the compiled form."""
     readers: dict[str, list[NamedChain]] = defaultdict(list)
-    for query in checked.queries.values():
+    # An instance of a periodic query reads a window of its own.
+    for query in (each for each in checked.queries.values() if not each.is_periodic):
         for stream, operators in _paths(query.graph):
             schema = checked.schemas.get(stream)
             if schema is not None and why_not(head(operators), schema) is None:

@@ -27,7 +27,7 @@ def instances_table(instances: Sequence[Instance]) -> pa.Table:
         "state": pa.array([each.state for each in instances], pa.string()),
         "rows": pa.array([each.rows if each.state == "answered" else None for each in instances], pa.int64()),
         "first": pa.array([each.first if each.state == "answered" else None for each in instances], pa.int64()),
-        "quality": pa.array([each.quality if each.state == "answered" else None for each in instances], pa.float64()),
+        "quality": pa.array([_quality(each) for each in instances], pa.float64()),
         "kept": pa.array([_text(each.kept, "{} {:g}") for each in instances], pa.string()),
         "started": _times([each.started for each in instances]),
         "finished": _times([each.finished for each in instances]),
@@ -40,6 +40,11 @@ def instances_table(instances: Sequence[Instance]) -> pa.Table:
 
 def _times(times: Sequence[int]) -> pa.Array:
     return pa.array([None if time < 0 else time for time in times], pa.int64()).cast(_TIME)
+
+
+def _quality(each: Instance) -> float | None:
+    """What an answer is worth, to a millionth: hardly anything is nothing."""
+    return round(each.quality, 6) if each.state == "answered" else None
 
 
 def _late(each: Instance) -> float | None:

@@ -90,7 +90,10 @@ class InstanceKeeping(Admission):
 
     def _instances_of(self, query: str) -> PeriodicSnapshot | None:
         levels = self._periodic.levels
-        return levels.snapshot(query) if isinstance(levels, ManagedLevels) else None
+        if not isinstance(levels, ManagedLevels):
+            return None
+        known = self.releases.queries.get(query)
+        return levels.snapshot(query, known.skipped if known else 0)
 
     def _abandon(self, action: Abandon) -> None:
         instance = self.releases.abandon(action.key, action.reason)

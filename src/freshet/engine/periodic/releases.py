@@ -72,6 +72,8 @@ class PeriodicQuery:
     """Whether it asks for estimates of what all tuples would have given."""
     in_parts: bool = False
     """Whether its instances may run in parts, which take tuples in another order."""
+    skipped: int = 0
+    """Number of releases without an instance, in this run."""
 
     @property
     def period(self) -> int:
@@ -150,6 +152,7 @@ class Releases:
         entry = Missing(name, releases_of(name), name, "skipped", first, end, end - first, reason=why)
         self._log.release({name: missed[-1]}, lambda: (), (entry,))
         query.last = missed[-1]
+        query.skipped += len(missed)
 
     def drop(self, name: str) -> None:
         """Forgets a query; the log keeps the instances that wait."""
@@ -338,8 +341,8 @@ class Releases:
             yield edge, min([first, *(each.windows[place][1] for each in behind)])
 
     def _marks(self, instance: WaitingInstance) -> Iterator[tuple[str, int]]:
-        """Answers bear the release as their arrival, so no earlier one can follow."""
-        yield instance.record.query, instance.record.release
+        """Answers bear the release as their arrival, and all of one come at once: what follows is later."""
+        yield instance.record.query, instance.record.release + 1
         for fold in self._board.folds(self._board.queries[instance.query].operators):
             if self._time.remembered.has_state(fold) and self._times(fold)[0] is not None:
                 yield state_stream(fold.node.name, 0), instance.record.release

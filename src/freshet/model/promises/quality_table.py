@@ -17,6 +17,10 @@ _ALIASES: Final = {"convex": "tolerant", "linear": "proportional", "concave": "s
 """What RT calls them; mathematics has the first and the last one the other way round."""
 
 
+class WrongTable(UserError):
+    """A quality table names something that its query does not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class QualityTable:
     """The worth of answers by the share kept.
@@ -69,11 +73,11 @@ class QualityTable:
 
         >>> QualityTable.parse({"t": "strict"}).check("q", ["s"])
         Traceback (most recent call last):
-        freshet.model.errors.UserError: query q: quality names t, but the query reads s
+        freshet.model.promises.quality_table.WrongTable: query q: quality names t, but the query reads s
         """
         for name, _ in self.inputs:
             if name not in streams:
-                raise UserError(f"query {query}: quality names {name}, but the query reads {', '.join(streams)}")
+                raise WrongTable(f"query {query}: quality names {name}, but the query reads {', '.join(streams)}")
 
     def worth(self, kept: float) -> float:
         """What answers are worth if this share of the tuples is kept."""

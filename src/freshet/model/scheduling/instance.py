@@ -13,12 +13,11 @@ from typing import Final, Literal
 
 from freshet.model.operators.fold import span_text
 
-InstanceState = Literal["waiting", "answered", "skipped", "abandoned"]
+InstanceState = Literal["waiting", "answered", "abandoned"]
 """What became of an instance.
 
 - ``waiting``: released, and not answered yet.
 - ``answered``: its answer is in the log; it may be an empty one.
-- ``skipped``: its release was missed, because the application did not run then.
 - ``abandoned``: it was late, and was given up.
 """
 NO_TIME: Final = -1
@@ -65,7 +64,7 @@ class Instance:
         rows: Number of rows of the answer.
         started: When its unit began, in microseconds.
         finished: When it was committed, in microseconds.
-        reason: Why it was skipped or abandoned.
+        reason: Why it was abandoned.
         since: Where its longest window of time begins, in microseconds; negative: it has none.
 
     >>> one = Instance("q", 2_000_000, 3_000_000, {"q.filter_1": 40})

@@ -25,14 +25,14 @@ class InstanceFigures:
         query: Its query.
         release: When it was released, in seconds.
         due: When its answer was due.
-        finished: When its answer was committed; None: it was abandoned or skipped.
+        finished: When its answer was committed; None: it was abandoned.
         quality: Of its answer, by what was kept (RT §5.2.2); 0 if it was late.
         level: That it was given.
         predicted: Seconds that it was expected to take at its level; None: nothing was predicted.
         took: Seconds that it took.
         waited: Seconds from its release until it began.
         sampling: Seconds of its sampler.
-        skipped: Whether it was never begun.
+        ended_early: Whether less was read than planned because its time was over (RT §4.4).
         dropped: Share of its tuples that was left out, of the input that lost most.
         blocked_by: Seconds for which instances of other queries ran while it waited, if it was late.
         selectivity_error: Mean relative error of the selectivities that its sample gave; None: nothing was sampled.
@@ -48,7 +48,7 @@ class InstanceFigures:
     took: float = 0.0
     waited: float = 0.0
     sampling: float = 0.0
-    skipped: bool = False
+    ended_early: bool = False
     selectivity_error: float | None = None
     dropped: float = 0.0
     blocked_by: Mapping[str, float] = field(default_factory=dict)
@@ -95,8 +95,8 @@ class InstanceMeter:
 
     instances: int = 0
     missed: int = 0
-    skipped: int = 0
     abandoned: int = 0
+    ended_early: int = 0
     level: float | None = None
     took: float = 0.0
     sampling: float = 0.0
@@ -112,8 +112,8 @@ class InstanceMeter:
         """Takes in an instance."""
         self.instances += 1
         self.missed += outcome.missed
-        self.skipped += outcome.skipped
-        self.abandoned += outcome.finished is None and not outcome.skipped
+        self.abandoned += outcome.finished is None
+        self.ended_early += outcome.ended_early
         self.level = outcome.level
         self.took += outcome.took
         self.sampling += outcome.sampling
@@ -140,14 +140,19 @@ class InstanceMeter:
         mean = self.quality
         return None if mean is None else math.sqrt(max(0.0, self._squares / self.instances - mean * mean))
 
-    def snapshot(self) -> PeriodicSnapshot:
-        """The figures; JSON-ready."""
+    def snapshot(self, skipped: int = 0) -> PeriodicSnapshot:
+        """The figures; JSON-ready.
+
+        Args:
+            skipped: Number of releases that had no instance.
+        """
         spent = self.took + self.sampling
         return {
             "instances": self.instances,
             "missed": self.missed,
-            "skipped": self.skipped,
+            "skipped": skipped,
             "abandoned": self.abandoned,
+            "ended_early": self.ended_early,
             "quality": self.quality,
             "deviation": self.deviation,
             "level": self.level,

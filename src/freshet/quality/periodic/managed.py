@@ -194,7 +194,7 @@ class ManagedLevels:
             took=outcome.seconds / outcome.together,
             waited=max(0.0, (record.started if record.started >= 0 else record.finished) - record.release) / 1e6,
             sampling=managed.sampling,
-            skipped=record.state == "skipped",
+            ended_early=_ended_early(record, given),
             dropped=1.0 - min(record.kept.values(), default=1.0),
             blocked_by=self._blocked(record),
             selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
@@ -202,12 +202,10 @@ class ManagedLevels:
 
     def _predicted(self, managed: _Managed, record: Instance) -> float | None:
         """Seconds that an instance was expected to take for what it has read."""
-        ready, planned = managed.ready, managed.given.kept
-        if managed.predicted is None or ready is None or not record.kept or managed.given.level <= 0.0:
+        ready = managed.ready
+        if managed.predicted is None or ready is None:
             return managed.predicted
-        if all(record.kept[reader] >= planned.get(reader, 1.0) for reader in record.kept):
-            return managed.predicted
-        return ready.plan.seconds(ready.rows, record.kept)  # its time was over before
+        return ready.plan.seconds(ready.rows, record.kept) if _ended_early(record, managed.given) else managed.predicted
 
     def _blocked(self, record: Instance) -> dict[str, float]:
         """Seconds for which each other query ran while an instance waited; nothing if it was in time."""
@@ -221,9 +219,14 @@ class ManagedLevels:
                 found[other.query] = found.get(other.query, 0.0) + seconds
         return found
 
-    def snapshot(self, query: str) -> PeriodicSnapshot | None:
-        """What became of the instances of a query; None: none has ended."""
-        return self.meters[query].snapshot() if query in self.meters else None
+    def snapshot(self, query: str, skipped: int = 0) -> PeriodicSnapshot | None:
+        """What became of the instances of a query, of which so many releases had none; None: no instance has ended."""
+        return self.meters[query].snapshot(skipped) if query in self.meters else None
+
+    @property
+    def besides(self) -> dict[str, float]:
+        """Seconds that instances take besides their operators, by query: no level makes them shorter."""
+        return {name: each.value for name, each in self._rests.items()}
 
     # Levels
 
@@ -342,6 +345,11 @@ class ManagedLevels:
 def _predicted(instance: ReadyInstance, given: PlannedLevel) -> float | None:
     """Seconds that an instance is expected to take; one that cannot be in time reads the least that it may."""
     return given.seconds if given.level > 0.0 or given.seconds is None else instance.seconds(0.0)
+
+
+def _ended_early(record: Instance, given: PlannedLevel) -> bool:
+    """Whether an instance has kept less than it was given, because its time was over."""
+    return given.level > 0.0 and any(share < given.kept.get(reader, 1.0) for reader, share in record.kept.items())
 
 
 def _rows(instance: InstanceView) -> dict[str, float]:
