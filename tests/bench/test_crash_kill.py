@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -25,6 +26,14 @@ def test_fifty_kills_are_spread_over_all_moments_and_policies():
     assert {kill.moment for kill in kills} == set(MOMENTS)
     assert len({kill.policy for kill in kills}) == 3
     assert {kill.victim for kill in kills} == set(VICTIMS)
+
+
+@given(st.integers(1, 100), st.integers(0, 2**32))
+def test_victims_are_dealt_a_third_each(count, seed):
+    found = Counter(kill.victim for kill in draw_kills(count, seed))
+    thirds = [found["driver"] + found["tree"], found["resident"], found["executor"]]
+    assert thirds == [len(range(first, count, 3)) for first in range(3)]
+    assert found["tree"] - found["driver"] in (0, 1)
 
 
 def test_a_kill_at_a_file_waits_for_one(tmp_path):

@@ -145,7 +145,10 @@ def test_unexpected_errors_are_one_line_that_names_the_traceback(tmp_path: Path)
 def test_explain(app: Path, command: Command) -> None:
     done = command("explain", app, "large")
     assert done.returncode == 0
-    assert done.stdout.splitlines() == [
+    *lines, empty, residents = done.stdout.splitlines()
+    assert empty == ""
+    assert residents.startswith("residents: ")
+    assert lines == [
         "query large (weight 1, starts at earliest, an evaluation error gives NULL)",
         "  large.project: host, size",
         "    large.filter_1: size > 50",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from freshet.app.declared.problems import InvalidApp
+from freshet.cli.check import check
 from freshet.cli.explaining.explain import explain
 from freshet.kernels.shuffling import rows_that_pay
 
@@ -97,7 +99,52 @@ def told(app: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
 def test_without_residents_it_says_why(app: Path, setting: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
     app.write_text(f"{APP}\n[spark]\n{setting}\n")
     explain(app)
-    assert f"way: Spark jobs, because {why}" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"way: Spark jobs, because {why}" in told
+    assert f"\n\nresidents: none, because {why}\n" in told
+    [staged] = (part for part in told.split("\n\n") if part.startswith("query staged "))
+    assert "way: Spark jobs, because not all its expressions are compiled" in staged, "residents would change nothing"
+
+
+@pytest.mark.parametrize(
+    ("spark", "said"),
+    [
+        ('master = "local[1]"', "1 of 2 (workers), because local[1] has 1 core"),
+        ('master = "local[8]"', "2, one for each unit that can run at once (workers)"),
+        ('master = "local[8]"\nresident = 3', "3, as declared"),
+        ('master = "local-cluster[2,1,1024]"', "1 of 2 (workers), because local-cluster[2,1,1024] has 2 cores, of "
+         "which one is left to jobs"),
+        ('master = "local-cluster[2,1,1024]"\nresident = 4', "1 of 4, because Spark has 2 slots: one is left to jobs"),
+        ('master = "local-cluster[1,1,1024]"\nresident = 4', "none, because Spark has one slot, which is left to jobs"),
+        ('master = "spark://head:7077"\nresident = 4', "at most 4; fewer if spark://head:7077 has fewer slots, because "
+         "one is left to jobs"),
+        ('master = "local[2]"\nsettings = {"spark.executor.pyspark.memory" = "2g"}',
+         "2, one for each unit that can run at once (workers); each keeps states of up to 1.07 GB (kept_state), and up "
+         "to a quarter of what spark.executor.pyspark.memory = 2g leaves it"),
+    ],
+)  # fmt: skip
+def test_it_says_how_many_residents_are_planned(
+    app: Path, spark: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app.write_text(f"{APP}\n[spark]\n{spark}\n")
+    explain(app)
+    assert capsys.readouterr().out.rstrip("\n").split("\n\n")[-1].startswith(f"residents: {said}")
+
+
+def test_residents_that_settings_exclude_are_told_before_the_start(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = '{"spark.speculation" = "true", "spark.speculation.task.duration.threshold" = "1s"}'
+    app.write_text(f"{APP}\n[spark]\nresident = 2\nsettings = {settings}\n")
+    why = (
+        "there can be no residents: spark.speculation.task.duration.threshold makes Spark run every task that takes "
+        "long a second time; leave out that setting, or set resident = 'off'"
+    )
+    explain(app)
+    assert f"residents: the application cannot start: {why}" in capsys.readouterr().out
+    with pytest.raises(InvalidApp) as refused:
+        check(app)
+    assert str(refused.value) == f"{app}: spark.resident: {why}"
 
 
 def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: dict[str, list[str]]) -> None:

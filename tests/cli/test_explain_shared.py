@@ -62,7 +62,7 @@ def test_a_curve_and_the_shared_graph(app: Path, capsys: pytest.CaptureFixture[s
     explain(app, "a")
     text = capsys.readouterr().out
     assert "  latency curve: utility 1 at 0 s, 0 at 500 ms\n" in text
-    query, step, outer, inner = text.rstrip("\n").split("\n\n")
+    query, step, outer, inner, _ = text.rstrip("\n").split("\n\n")
     assert query.startswith("query a (")
     assert "  computes v > 1 once for a, b, c" in step.splitlines()
     first, second = (part.partition(" ")[0] for part in (outer, inner))
@@ -122,5 +122,5 @@ def test_a_query_that_stands_elsewhere_is_told_so(app: Path, capsys: pytest.Capt
 def test_two_with_the_same_text_share_everything(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     app.write_text(APP + '[queries.e]\nsql = "SELECT v FROM s"')
     explain(app, "e")
-    *_, operator = capsys.readouterr().out.rstrip("\n").split("\n\n")
+    *_, operator, _ = capsys.readouterr().out.rstrip("\n").split("\n\n")
     assert operator.splitlines()[-2:] == ["  read by the output d", "  read by the output e"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from freshet.app.declared.checking import Catalog, Checked
 from freshet.app.declared.endpoints import check_options, check_sinks, placed
-from freshet.app.declared.examining import examine
+from freshet.app.declared.examining import check_residents, examine
 from freshet.app.declared.file import Read, make_importable, read_leniently
 from freshet.app.declared.optimizing import Ranks, check_mode, ranks_of
 from freshet.app.declared.own import OwnCode
-from freshet.app.declared.problems import InvalidApp, noted, refuse
+from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
 from freshet.app.declared.spec import (
     KeyOptions,
     QueryOptions,
@@ -353,16 +353,16 @@ class App(OwnCode):
         Raises:
             InvalidApp: With every problem that was found.
         """
-        queries = self.checked().queries.values()
+        queries = self.checked(check_residents(self.settings)).queries.values()
         read = {name for query in queries for name in query.graph.streams}
         joined = {name for query in queries for name in query.graph.tables}
         notes = [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
         return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
 
-    def checked(self) -> Checked:
-        """The queries, each after those that it reads, with all columns; it raises what :meth:`check` raises."""
+    def checked(self, more: Iterable[Problem] = ()) -> Checked:
+        """The queries, each after those that it reads, with all columns; it raises these problems with its own."""
         checked = self._examine()
-        refuse(checked.problems, self.origin)
+        refuse([*checked.problems, *more], self.origin)
         return checked
 
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:

@@ -7,10 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import psutil
 import pytest
+
+from freshet.spark.driver.residents.listener import Listener, Newcomer
+from freshet.spark.worker.resident import Post, _run_resident
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -91,8 +98,6 @@ def test_a_program_that_ends_without_ending_its_run_leaves_nothing_behind(tmp_pa
 
 
 def test_folders_of_killed_drivers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from freshet.spark.driver.residents.listener import Listener
-
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -100,3 +105,57 @@ def test_folders_of_killed_drivers_are_removed(tmp_path: Path, monkeypatch: pyte
         (tmp_path / f"freshet-residents-{owner}-x").mkdir()
     Listener(b"secret", lambda newcomer: None).close()
     assert [each.name for each in tmp_path.iterdir()] == [f"freshet-residents-{os.getpid()}-x"]
+
+
+_LISTENS = """
+import sys
+from freshet.spark.driver.residents.listener import Listener
+
+listener = Listener(b"secret", lambda newcomer: print("welcome", flush=True))
+print(listener.address, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a short path, as those of Unix sockets must be."""
+    with tempfile.TemporaryDirectory(prefix="f-") as folder:
+        yield Path(folder)
+
+
+def test_a_resident_of_a_killed_driver_removes_its_socket(short: Path) -> None:
+    driver = subprocess.Popen(
+        [sys.executable, "-c", _LISTENS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(short)},
+    )  # fmt: skip
+    assert driver.stdout is not None
+    address = Path(driver.stdout.readline().strip())
+    assert address.is_socket()
+    residents = [
+        Thread(target=list, args=(_run_resident(Post(str(address), b"secret", seat, 1), iter(())),)) for seat in (0, 1)
+    ]
+    for resident in residents:
+        resident.start()
+    assert [driver.stdout.readline() for _ in residents] == ["welcome\n"] * 2
+    driver.kill()
+    for resident in residents:
+        resident.join()
+    driver.communicate()
+    assert list(short.iterdir()) == []
+
+
+def test_a_resident_that_a_driver_has_replaced_leaves_its_socket_there(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(short))
+    come: Queue[Newcomer] = Queue()
+    listener = Listener(b"secret", come.put)
+    address = str(listener.address)
+    resident = Thread(target=list, args=(_run_resident(Post(address, b"secret", 0, 1), iter(())),))
+    resident.start()
+    come.get().channel.close()
+    resident.join()
+    assert Path(address).is_socket()
+    listener.close()
+    assert list(short.iterdir()) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from freshet.app.declared.checking import Checked, check_queries
@@ -11,9 +13,12 @@ from freshet.app.declared.places import check_places
 from freshet.app.declared.problems import Problem, noted
 from freshet.app.declared.tables import check_tables
 from freshet.model.key_joins import key_joins
+from freshet.spark.session.residency import why_no_start
+from freshet.spark.session.settings import in_process
 
 if TYPE_CHECKING:
     from freshet.app.app import App
+    from freshet.app.declared.spec import Settings
 
 
 def examine(app: App, broken: frozenset[str] = frozenset()) -> Checked:
@@ -35,3 +40,10 @@ def examine(app: App, broken: frozenset[str] = frozenset()) -> Checked:
     if not app.streams and not broken:
         checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
     return checked
+
+
+def check_residents(settings: Settings) -> Iterator[Problem]:
+    """Residents that are declared although settings exclude them. A start may have another master, and looks again."""
+    local = in_process(settings.master or os.environ.get("SPARK_MASTER") or "local")
+    if (reason := why_no_start(settings.spark, local, settings.resident)) is not None:
+        yield Problem("spark.resident", reason)

@@ -196,6 +196,7 @@ def _spark(
     from freshet.spark.driver.residents.slots import residents_for
     from freshet.spark.session.embedded import embedded_session, message
     from freshet.spark.session.masters import why_not_taken
+    from freshet.spark.session.residency import no_start
 
     progress("Spark starts")
     settings, given = app.settings.spark, app.session
@@ -212,7 +213,7 @@ def _spark(
         raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
     count, none = residents_for(session, app.settings.resident, app.settings.workers)
     if not count and none is not None and isinstance(app.settings.resident, int):
-        raise UserError(f"there can be no residents: {none}; leave out that setting, or set resident = 'off'")
+        raise UserError(no_start(none))
     clock = RealClock()
     executor = SparkExecutor(
         session,

@@ -17,17 +17,18 @@ import psutil
 import typer
 
 from freshet.bench.crash import application
-from freshet.bench.crash.application import QUERIES, running
+from freshet.bench.crash.application import QUERIES, STATEFUL, running
 from freshet.bench.crash.kill import (
     MOMENTS,
     Kill,
     draw_kills,
     kill_all,
-    kill_executor,
     kill_now,
-    kill_worker,
+    kill_one,
     needs_cluster,
+    victims_of,
     wait_for,
+    workers_of,
 )
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.registry import bench
@@ -37,6 +38,7 @@ from freshet.bench.stage import Stage
 
 _LONGEST_START: Final = 600.0
 _LONGEST_DRAIN: Final = 1200.0
+_LONGEST_LOOK: Final = 20.0
 _CLUSTER: Final = "local-cluster[2,1,1024]"
 
 
@@ -55,13 +57,16 @@ def crash(
     ] = None,
 ) -> Result:
     """An application is started as a process, killed with SIGKILL, started again on the same state, and so on. A third
-    of the kills hit one of its Python workers, mostly a resident, and a third the JVM of an executor; then the
-    application must go on by itself. A process whose executors are to be killed runs on a small cluster
-    (local-cluster[2,1,1024]), the others where SPARK_MASTER says, or in local mode. The application has a generator,
-    pushes that are noted when acknowledged, and queries of both physical forms (among them a UNION ALL and a query on a
-    query) that write JSON lines. At the end it drains. Then every output and every file of lines is compared, row by
-    row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an older version) that
-    version runs first, and this one takes over its state folder.
+    of the kills hit the driver, alone or with all its processes. A third hit a resident (another Python worker if there
+    is none), and a third the JVM of an executor; then the application must go on by itself. A process whose executors
+    are to be killed runs on a small cluster (local-cluster[2,1,1024]), the others where SPARK_MASTER says, or in local
+    mode. The application has a generator and pushes that are noted when acknowledged. Its queries are of both physical
+    forms: filters, projections, a UNION ALL, a query on a query, a sliding aggregate by key, a join of both streams by
+    event time, and an aggregate over the last rows of each key. States remember a minute, so they outlive several
+    kills, and are divided by key between residents, however small they are. All queries write JSON lines. At the end
+    the application drains. Then every output and every file of lines is compared, row by row, with Spark's batch answer
+    over the whole log. With --before PATH (the src folder of an older version) that version runs first, and this one
+    takes over its state folder.
     """
     from freshet.bench.crash.audit import Audit, audit
 
@@ -103,7 +108,9 @@ class Victims:
     on_cluster: bool = False
     """Whether the next process gets executors of its own."""
     kills_before: int = 0
+    residents_killed: int = 0
     workers_killed: int = 0
+    """Other Python workers, where there was no resident."""
     executors_killed: int = 0
     _child: subprocess.Popen[bytes] | None = None
     _others: list[psutil.Process] = field(default_factory=list)
@@ -119,14 +126,19 @@ class Victims:
         else:
             if not goes_on:
                 self._wait_until_running(child)
+            if kill.victim in ("resident", "executor"):
+                self._wait_for_victim(kill, child)
             wait_for(kill, self.folder / "state", longest)
         self._check_alive(child)
+        driver = psutil.Process(child.pid)
         if kill.victim == "resident":
-            self.workers_killed += kill_worker(psutil.Process(child.pid), kill.place)
+            hit = kill_one(victims_of(kill, driver, self.folder), kill.place)
+            self.residents_killed += hit
+            self.workers_killed += not hit and kill_one(workers_of(driver), kill.place)
         elif kill.victim == "executor":
-            self.executors_killed += kill_executor(psutil.Process(child.pid), kill.place)
+            self.executors_killed += kill_one(victims_of(kill, driver, self.folder), kill.place)
         else:
-            self._others += kill_now(psutil.Process(child.pid), kill.victim == "tree")
+            self._others += kill_now(driver, kill.victim == "tree")
             child.wait()
         self.kills.append(kill)
         self.kills_before += self.sources is not None
@@ -172,6 +184,13 @@ class Victims:
             time.sleep(0.01)
         self.starts.append(time.monotonic() - began)
 
+    def _wait_for_victim(self, kill: Kill, child: subprocess.Popen[bytes]) -> None:
+        """Waits until there is one to be killed, not for ever: what was killed before comes back after a pause."""
+        until, driver = time.monotonic() + _LONGEST_LOOK, psutil.Process(child.pid)
+        while not victims_of(kill, driver, self.folder) and time.monotonic() < until:
+            self._check_alive(child)
+            time.sleep(0.1)
+
     def _check_alive(self, child: subprocess.Popen[bytes]) -> None:
         if child.poll() is not None:
             raise RuntimeError(f"a process ended by itself with {child.returncode}:\n{self._said()}")
@@ -200,7 +219,8 @@ def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
         "start_seconds": extremes(victims.starts),
         **{f"kills_{moment.replace('-', '_')}": moments[moment] for moment in MOMENTS},
         "kills_of_whole_tree": sum(kill.victim == "tree" for kill in victims.kills),
-        "kills_of_residents": victims.workers_killed,
+        "kills_of_residents": victims.residents_killed,
+        "kills_of_other_workers": victims.workers_killed,
         "kills_of_executors": victims.executors_killed,
         "kills_of_version_before": victims.kills_before,
     }
@@ -208,7 +228,7 @@ def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
 
 def _conditions(victims: Victims, found: dict[str, Any]) -> dict[str, Any]:
     return {
-        "queries": dict(QUERIES),
+        "queries": QUERIES | STATEFUL,
         "policies": dict(Counter(kill.policy for kill in victims.kills)),
         "checked": {what: each.checked for what, each in found.items()},
         "moments": (
@@ -216,7 +236,8 @@ def _conditions(victims: Victims, found: dict[str, Any]) -> dict[str, Any]:
             "being; commit: while the store is written"
         ),
         "killed": (
-            "by SIGKILL, a third each: the driver process, alone or together with the JVM and all workers; a Python "
-            "worker, mostly a resident, while the driver goes on; the JVM of an executor of a cluster, likewise"
+            "by SIGKILL, a third each: the driver process, alone or together with the JVM and all workers; a resident, "
+            "or another Python worker if there is none, while the driver goes on; the JVM of an executor of a cluster, "
+            "likewise"
         ),
     }

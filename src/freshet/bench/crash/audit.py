@@ -6,17 +6,45 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from freshet.bench.crash.application import PUSH_ROWS, QUERIES, acknowledged, jsonl
+from freshet.bench.crash.application import (
+    LAST,
+    PUSH_ROWS,
+    QUERIES,
+    SLIDE,
+    STATEFUL,
+    WINDOW,
+    acknowledged,
+    jsonl,
+)
 from freshet.log import LogReader
 from freshet.model import ARRIVAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_PLACE: Final = "place_"
+"""Column of the views: the offset of a tuple."""
+_CLOSED: Final = "closed_"
+"""View with the watermark of the generator's stream."""
+_NEAR: Final = f"INTERVAL {WINDOW} SECONDS"
+BATCH: Final = {
+    "sums": "SELECT k, n, ids, window.end AS window_end FROM (SELECT k, count(*) AS n, sum(id) AS ids, window "
+    f"FROM made GROUP BY k, window(ts, '{WINDOW} seconds', '{SLIDE} seconds')) "
+    f"WHERE window.end <= (SELECT mark FROM {_CLOSED})",
+    "met": "SELECT made.id AS one, pushed.id AS other FROM made JOIN pushed ON made.j = pushed.j "
+    f"AND made.ts < pushed.ts + {_NEAR} AND pushed.ts < made.ts + {_NEAR}",
+    "last": "SELECT k, count(*) OVER last AS n, sum(id) OVER last AS ids FROM pushed "
+    f"WINDOW last AS (PARTITION BY k ORDER BY {_PLACE} ROWS {LAST - 1} PRECEDING)",
+}
+"""What the queries with a state answer, in Spark SQL over the whole log: windows that have closed, tuples that are
+valid at the same time, the last tuples of each key by offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +72,28 @@ class Audit:
 def audit(session: SparkSession, folder: Path) -> dict[str, Audit]:
     """Audits sources, outputs and sinks of a drained crash application; the keys say what was looked at."""
     with LogReader(folder / "state") as log:
-        streams = {name: _whole(log, name) for name in ("made", "pushed", *QUERIES)}
+        streams = {name: _whole(log, name) for name in ("made", "pushed", *QUERIES, *STATEFUL)}
+        mark = log.watermark("made")
     found = {
         "generator": audit_generator(streams["made"]),
         "pushes": audit_pushes(streams["pushed"], first_ids(acknowledged(folder))),
     }
     for name in ("made", "pushed"):
-        session.createDataFrame(streams[name]).createOrReplaceTempView(name)
+        rows = streams[name].append_column(_PLACE, pa.array(range(streams[name].num_rows), pa.int64()))
+        session.createDataFrame(rows).createOrReplaceTempView(name)
+    closed = pa.table({"mark": pa.array([mark], pa.timestamp("us", tz="UTC"))})
+    session.createDataFrame(closed).createOrReplaceTempView(_CLOSED)
     for name, sql in QUERIES.items():
         expected = session.sql(sql.replace(" FROM ", f", {ARRIVAL} FROM "))
         expected.createOrReplaceTempView(name)
-        rows = list(_rows(expected.toArrow()))
-        found[f"output of {name}"] = Audit.of(rows, _rows(streams[name]))
-        found[f"lines of {name}"] = Audit.of(rows, _lines(jsonl(folder, name)))
+        right = list(_rows(expected.toArrow()))
+        found[f"output of {name}"] = Audit.of(right, _rows(streams[name]))
+        found[f"lines of {name}"] = Audit.of(right, _lines(jsonl(folder, name)))
+    for name, sql in BATCH.items():
+        # Without the arrivals: only Freshet has them.
+        right = list(_rows(session.sql(sql).toArrow()))
+        found[f"output of {name}"] = Audit.of(right, _rows(streams[name].drop_columns([ARRIVAL])))
+        found[f"lines of {name}"] = Audit.of(right, (line[:-1] for line in _lines(jsonl(folder, name))))
     return found
 
 
@@ -96,4 +133,8 @@ def _rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
 
 def _lines(path: Path) -> Iterable[tuple[Any, ...]]:
     with path.open() as lines:
-        return [tuple(json.loads(line).values()) for line in lines]
+        return [tuple(_value(*each) for each in json.loads(line).items()) for line in lines]
+
+
+def _value(column: str, value: Any) -> Any:
+    return datetime.fromisoformat(value) if column == "window_end" else value

@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -15,6 +15,8 @@ from typing import Final, Literal, get_args
 
 import psutil
 
+from freshet.bench.crash.application import residents
+
 KillMoment = Literal["start-up", "running", "file", "commit"]
 MOMENTS: Final[tuple[KillMoment, ...]] = get_args(KillMoment)
 Victim = Literal["driver", "tree", "resident", "executor"]
@@ -22,8 +24,8 @@ VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)
 
 _POLICIES: Final = ("everything", "fcfs", "rr(200)")
 _LONGEST_WATCH: Final = 5.0
-_SHARES: Final = (1, 1, 2, 2)
-"""A third each for drivers, with all that they started or without, for Python workers, and for executors."""
+_DEALT: Final[tuple[tuple[Victim, ...], ...]] = (("tree", "driver"), ("resident",), ("executor",))
+"""A third each. A driver dies alone or with all that it started, in turns."""
 _DAEMON: Final = "freshet.spark.worker.daemon"
 _EXECUTOR: Final = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
@@ -37,8 +39,8 @@ class Kill:
             segment file has just appeared, before it is committed; ``commit``: while the store is written.
         place: A number in [0, 1): the place in the range of possible delays.
         victim: ``driver``: the JVM and the Python workers find out by themselves; ``tree``: they die with it;
-            ``resident``: a Python worker, while the driver goes on; ``executor``: the JVM of an executor, too, which
-            needs a cluster.
+            ``resident``: a resident, while the driver goes on, or another Python worker if there is no resident;
+            ``executor``: the JVM of an executor, too, which needs a cluster.
         policy: The policy of the process until then.
     """
 
@@ -49,19 +51,24 @@ class Kill:
 
 
 def draw_kills(count: int, seed: int) -> list[Kill]:
-    """Draws ``count`` kills, the same for the same seed. The first two hit a running process, so that there is
-    something to lose.
+    """Draws ``count`` kills, the same for the same seed. The victims are dealt, a third each, and shuffled. The first
+    two hit a running process, so that there is something to lose.
 
     >>> [kill.moment for kill in draw_kills(6, seed=1)]
-    ['running', 'running', 'commit', 'running', 'running', 'commit']
+    ['running', 'running', 'start-up', 'file', 'running', 'file']
+    >>> sorted(kill.victim for kill in draw_kills(6, seed=1))
+    ['driver', 'executor', 'executor', 'resident', 'resident', 'tree']
     """
     draw = random.Random(seed)
+    # A remainder goes to drivers first: those kills hit everything else, too.
+    victims = [kinds[number // len(_DEALT) % len(kinds)] for number in range(count) for kinds in [_DEALT[number % 3]]]
+    draw.shuffle(victims)
     kills = []
-    for number in range(count):
+    for number, victim in enumerate(victims):
         moment: KillMoment = draw.choices(MOMENTS, (0.2, 0.3, 0.2, 0.3))[0]
         if number < 2 and moment == "start-up":
             moment = "running"
-        kills.append(Kill(moment, draw.random(), draw.choices(VICTIMS, _SHARES)[0], draw.choice(_POLICIES)))
+        kills.append(Kill(moment, draw.random(), victim, draw.choice(_POLICIES)))
     return kills
 
 
@@ -121,24 +128,46 @@ def kill_now(driver: psutil.Process, tree: bool) -> list[psutil.Process]:
     return others
 
 
-def kill_worker(driver: psutil.Process, place: float) -> bool:
-    """Kills one of the Python workers of a driver, the one at a place in [0, 1); returns whether there was one."""
+def victims_of(kill: Kill, driver: psutil.Process, folder: Path) -> list[psutil.Process]:
+    """The processes, one of which a kill is to hit, while their driver goes on: its residents or the JVMs of its
+    executors.
+
+    Args:
+        kill: Of a resident or an executor.
+        driver: The driver.
+        folder: Its folder, where it notes which processes are residents.
+    """
     others = {process.pid: process for process in driver.children(recursive=True)}
-    workers = sorted(pid for pid, process in others.items() if _is_worker(process) and _is_worker(_parent(process)))
-    if not workers:
-        return False
-    kill_all([others[workers[int(place * len(workers))]]])
-    return True
+    if kill.victim == "executor":
+        return _ordered(process for process in others.values() if _runs(process, _EXECUTOR))
+    told = _residents(folder)
+    return [each for each in _workers(others.values()) if each.pid in told]
 
 
-def kill_executor(driver: psutil.Process, place: float) -> bool:
-    """Kills the JVM of an executor of a driver, the one at a place in [0, 1); returns whether there was one."""
-    others = {process.pid: process for process in driver.children(recursive=True)}
-    executors = sorted(pid for pid, process in others.items() if _runs(process, _EXECUTOR))
-    if not executors:
-        return False
-    kill_all([others[executors[int(place * len(executors))]]])
-    return True
+def workers_of(driver: psutil.Process) -> list[psutil.Process]:
+    """The Python workers of a driver, residents or others."""
+    return _workers(driver.children(recursive=True))
+
+
+def kill_one(among: Sequence[psutil.Process], place: float) -> bool:
+    """Kills one of some processes, the one at a place in [0, 1); returns whether there was one."""
+    kill_all([among[int(place * len(among))]] if among else [])
+    return bool(among)
+
+
+def _workers(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    return _ordered(each for each in processes if _is_worker(each) and _is_worker(_parent(each)))
+
+
+def _ordered(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    return sorted(processes, key=lambda process: process.pid)
+
+
+def _residents(folder: Path) -> set[int]:
+    try:
+        return set(map(int, residents(folder).read_text().split()))
+    except FileNotFoundError:
+        return set()
 
 
 def _parent(process: psutil.Process) -> psutil.Process | None:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from freshet.app import App
-from freshet.bench.crash.application import running
+from freshet.bench.crash.application import ResidentNotes, running
 from freshet.bench.periodic.table2 import CHUNKS, TABLE, Table2, dealt
 from freshet.log import Retention
 
@@ -51,12 +51,13 @@ def main(folder: Path, number: int, rate: float, drain: bool) -> None:
         mark = running(folder).with_suffix(f".{number}")
         mark.write_text(str(number))
         mark.replace(running(folder))
-        until = time.monotonic() + 8.0
+        until, present = time.monotonic() + 8.0, ResidentNotes(folder)
         while not (drain and time.monotonic() >= until):
             if os.getppid() != parent:
                 os._exit(1)  # the process that would have killed us is gone
             for name in bed.names:
                 run.push(name, bed.rows(int(draw.poisson(rate / CHUNKS)), draw))
+            present.note(run)
             time.sleep(1.0 / CHUNKS)
 
 

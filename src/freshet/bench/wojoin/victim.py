@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.app import App
-from freshet.bench.crash.application import running
+from freshet.bench.crash.application import ResidentNotes, running
 from freshet.log import Retention
 
 ON: Final = "a.epoch = b.epoch AND a.u = b.u"
@@ -64,12 +64,13 @@ def main(folder: Path, number: int, policy: str, rate: float, drain: bool) -> No
         mark = running(folder).with_suffix(f".{number}")
         mark.write_text(str(number))
         mark.replace(running(folder))
-        until = time.monotonic() + 2.0
+        until, present = time.monotonic() + 2.0, ResidentNotes(folder)
         while not (drain and time.monotonic() >= until):
             if os.getppid() != parent:
                 os._exit(1)  # the process that would have killed us is gone
             for name in "ab":
                 run.push(name, rows(name, round(time.time() * 1000), int(rate / CHUNKS), draw))
+            present.note(run)
             time.sleep(1.0 / CHUNKS)
 
 

@@ -45,8 +45,8 @@ def explain(
     """Show how queries run.
 
     It shows for each query its operators and windows, what it remembers, the physical form of each part and why, its
-    columns, its readers and its sinks. Then it shows what a step does once for several queries, and what queries would
-    share if the application were started now. It does not start Spark.
+    columns, its readers and its sinks. Then it shows what a step does once for several queries, what queries would
+    share if the application were started now, and how many residents there are to be. It does not start Spark.
 
     With --decisions it shows every look of the optimizer that is kept, also while the application runs: what was
     measured and expected with which weight, all scores, and what was done by which rule.
@@ -93,6 +93,7 @@ def explain(
         print(decisions_text(made.state, [query] if query else list(checked.queries), json))
         return
     from freshet.cli.explaining.mirrors import explain_mirrors
+    from freshet.cli.explaining.residents import planned_residents
     from freshet.cli.explaining.shared import SharedWork
     from freshet.cli.explaining.steps import common_steps
 
@@ -102,6 +103,7 @@ def explain(
     parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
     parts += ["\n".join(lines) for lines in shared.operators(chosen)]
     parts += ["\n".join(lines) for lines in explain_mirrors(made, chosen, checked.queries)]
+    parts.append(planned_residents(made.settings))
     print("\n\n".join(parts))
 
 
@@ -113,13 +115,11 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.cli.explaining.overload import explain_overload
     from freshet.cli.explaining.paths import explain_paths
     from freshet.cli.explaining.periodic import explain_periodic
+    from freshet.cli.explaining.residents import why_no_residents
     from freshet.cli.explaining.state import explain_joins, explain_times
-    from freshet.spark.session.residency import why_none
-    from freshet.spark.session.settings import in_process
     from freshet.sql import describe
 
-    local = in_process(app.settings.master or "local")
-    no_residents = why_none(app.settings.spark, local, app.settings.resident)
+    no_residents = why_no_residents(app.settings)
     wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
     weighing = app.queries[query.name].weighing
     weight = weighing.plan.text() + (" by its followers" if weighing.subscribers else "")

@@ -57,10 +57,10 @@ def explain_jobs(query: Query, checked: Checked, no_residents: str | None = None
 
 
 def _way(pieces: Sequence[Piece], no_residents: str | None) -> str:
-    if no_residents is not None:
-        return f"Spark jobs, because {no_residents}"
     if any(piece.form != "vectorised" for piece in pieces):
         return "Spark jobs, because not all its expressions are compiled"
+    if no_residents is not None:
+        return f"Spark jobs, because {no_residents}"
     return "a resident, if one is there; else Spark jobs"
 
 

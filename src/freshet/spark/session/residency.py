@@ -33,12 +33,13 @@ def check_resident(value: object) -> ResidentSetting:
     ('auto', 2, 'off')
     >>> check_resident("on")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: resident must be 'auto', 'off' or a number from 0 to 64, not 'on'
+    freshet.model.errors.UserError: resident must be 'auto', 'off' or a whole number from 0 to 64, not 'on'
     """
     if value in ("auto", "off"):
         return cast(ResidentSetting, value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-        raise UserError(f"resident must be 'auto', 'off' or a number from 0 to {MOST}, not {value!r}")
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        raise UserError(f"resident must be 'auto', 'off' or a whole number from 0 to {MOST}, not {shown}")
     return value or "off"
 
 
@@ -91,6 +92,33 @@ def why_none(settings: Mapping[str, str], local: bool = False, setting: Resident
     if kill is not None and _is_on(settings, kill) and seconds is not None and re.search("[1-9]", settings[seconds]):
         return f"{kill} makes Spark kill Python workers that wait"
     return None
+
+
+def why_no_start(settings: Mapping[str, str], local: bool, setting: ResidentSetting) -> str | None:
+    """Why an application cannot start with a number of residents; None: it can, as far as these settings say.
+
+    >>> why_no_start({}, True, 2), why_no_start({"spark.ssl.rpc.enabled": "true"}, False, "auto")
+    (None, None)
+    """
+    none = why_none(settings, local, setting) if isinstance(setting, int) else None
+    return None if none is None else no_start(none)
+
+
+def no_start(none: str) -> str:
+    """What is said if residents are declared and there can be none, from the reason for that."""
+    return f"there can be no residents: {none}; leave out that setting, or set resident = 'off'"
+
+
+def too_few(slots: int, others: int = 0) -> str:
+    """Why the slots of a Spark do not suffice, where other runs hold some of them.
+
+    >>> too_few(1), too_few(4, others=2)
+    ('Spark has one slot, which is left to jobs', 'Spark has 4 slots: other runs hold 2, and one is left to jobs')
+    """
+    if slots == 1:
+        return "Spark has one slot, which is left to jobs"
+    held = f"other runs hold {others}, and " if others else ""
+    return f"Spark has {slots} slots: {held}one is left to jobs"
 
 
 def _is_on(settings: Mapping[str, str], key: str) -> bool:

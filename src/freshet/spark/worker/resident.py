@@ -13,9 +13,11 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
+from pathlib import Path
+from time import perf_counter, sleep
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,6 +33,10 @@ from freshet.spark.worker.wire import Channel, prove_worker
 
 LOOK: Final = 0.02
 """Minimum number of seconds between looks at whether a running dispatch was cancelled."""
+
+_LAST_LOOK: Final = 0.5
+"""Seconds in which a resident without connection looks whether its driver still has the socket."""
+_SOCKETS: Final = Path("/proc/net/unix")
 
 _KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """Seconds without a word until the other side is asked whether it is there, seconds between two questions, and how
@@ -90,10 +96,33 @@ def _run_resident(post: Post, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.
     try:
         _serve(channel)
     except (EOFError, OSError):
-        pass  # the driver has gone, or has put another one into this seat
+        # The driver has gone, or has put another one into this seat.
+        if isinstance(post.address, str):
+            _clear(Path(post.address))
     finally:
         channel.close()
     yield from ()
+
+
+def _clear(address: Path) -> None:
+    """Removes the socket of a driver that was killed, and its folder; nobody else would before the next run."""
+    until = perf_counter() + _LAST_LOOK
+    while _is_open(address):  # a system that ends a process closes its connections one after the other
+        if perf_counter() > until:
+            return
+        sleep(_LAST_LOOK / 20)
+    with suppress(OSError):  # another resident may be quicker
+        address.unlink(missing_ok=True)
+        address.parent.rmdir()
+
+
+def _is_open(address: Path) -> bool:
+    """Whether some process has a socket. To connect would tell, too, but a driver that runs warns of strangers."""
+    try:
+        sockets = _SOCKETS.read_text(errors="replace")
+    except OSError:
+        return True  # this system does not tell
+    return any(line.endswith(f" {address}") for line in sockets.splitlines())
 
 
 def _serve(channel: Channel) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from freshet.spark.session.residency import MOST, ResidentSetting, wanted, why_none
+from freshet.spark.session.residency import MOST, ResidentSetting, too_few, wanted, why_none
 from freshet.spark.session.settings import in_process, slots_of_local
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -79,18 +79,6 @@ def take_slots(context: SparkContext, wanted: int) -> tuple[int, str | None]:
         granted = max(0, min(wanted, there - 1 - taken))
         _TAKEN[context.applicationId] = taken + granted
     return granted, None if granted == wanted else too_few(there, taken)
-
-
-def too_few(slots: int, others: int = 0) -> str:
-    """Why the slots of a Spark do not suffice, where other runs hold some of them.
-
-    >>> too_few(1), too_few(4, others=2)
-    ('Spark has one slot, which is left to jobs', 'Spark has 4 slots: other runs hold 2, and one is left to jobs')
-    """
-    if slots == 1:
-        return "Spark has one slot, which is left to jobs"
-    held = f"other runs hold {others}, and " if others else ""
-    return f"Spark has {slots} slots: {held}one is left to jobs"
 
 
 def free_slots(context: SparkContext) -> int:
