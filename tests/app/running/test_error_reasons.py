@@ -26,8 +26,8 @@ COUNTED = "1 evaluation error in 4 tuples (on_error = fail)"
 REASONS = {
     "own": f"{COUNTED}: function no_threes raised ValueError: not a number",
     "own_on_spark": f"{COUNTED}: function no_threes raised ValueError: not a number",
-    "computed": f"{COUNTED} in CAST(12 AS DOUBLE) / CAST(v - 3 AS DOUBLE)",
-    "summed": f"{COUNTED} in v + 2147483644",
+    "computed": f"{COUNTED} in 12 / (v - 3)",
+    "summed": f"{COUNTED} in one or more of: v + 2147483644; ",
 }
 
 
@@ -53,6 +53,6 @@ def test_the_reason_names_what_failed(tmp_path: Path, caplog: pytest.LogCaptureF
     console.print(table(report, 60))
     shown, logged = console.export_text(), [record.getMessage() for record in caplog.records]
     for name, told in REASONS.items():
-        assert told in report["queries"][name]["reason"]
+        assert told in (report["queries"][name]["reason"] or "")
         assert any(f"{name}: quarantined, " in line and told in line for line in shown.splitlines())
         assert any(line.startswith(f"query {name} is quarantined: ") and told in line for line in logged)
