@@ -260,4 +260,4 @@ def _next_rate(rate: float, share: float, seconds: float, answers: Sequence[Peri
     return rate if thinned else grown(rate, seconds)
 
 
-CARD: Final = StoryCard("periodic", "answers that are due each two seconds, and too much traffic for them", text, tell)
+CARD: Final = StoryCard("periodic", "answers that are due every two seconds, and too much traffic for them", text, tell)
