@@ -26,8 +26,8 @@ COUNTED = "1 evaluation error in 4 tuples (on_error = fail)"
 REASONS = {
     "own": f"{COUNTED}: function no_threes raised ValueError: not a number",
     "own_on_spark": f"{COUNTED}: function no_threes raised ValueError: not a number",
-    "computed": f"{COUNTED} in CAST(12 AS DOUBLE) / CAST(v - 3 AS DOUBLE)",
-    "summed": f"{COUNTED} in v + 2147483644",
+    "computed": f"{COUNTED} in 12 / (v - 3)",
+    "summed": f"{COUNTED} in one or more of: v + 2147483644; ",
 }
 
 
@@ -49,10 +49,11 @@ def test_the_reason_names_what_failed(tmp_path: Path, caplog: pytest.LogCaptureF
         assert run.drain(300)
         report = run.report()
     assert report["queries"]["fine"]["state"] == "active"
-    console = Console(width=300, height=60, record=True, file=io.StringIO())
-    console.print(table(report, 60))
-    shown, logged = console.export_text(), [record.getMessage() for record in caplog.records]
+    logged = [record.getMessage() for record in caplog.records]
     for name, told in REASONS.items():
-        assert told in report["queries"][name]["reason"]
-        assert any(f"{name}: quarantined, " in line and told in line for line in shown.splitlines())
+        query = report["queries"][name]
+        assert told in (query["reason"] or "")
+        console = Console(width=300, height=60, record=True, file=io.StringIO())
+        console.print(table({**report, "queries": {name: query}}, 60))
+        assert any(line.startswith(f"{name}: quarantined, {told}") for line in console.export_text().splitlines())
         assert any(line.startswith(f"query {name} is quarantined: ") and told in line for line in logged)
