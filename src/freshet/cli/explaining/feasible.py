@@ -74,7 +74,7 @@ def _summary(situation: Situation, found: Sequence[Verdict]) -> str:
 
 
 def _rate(rate: float) -> str:
-    """A rate as people write it.
+    """Tuples per second.
 
     >>> _rate(150_312.4), _rate(2.468)
     ('150,312', '2.47')
@@ -83,7 +83,7 @@ def _rate(rate: float) -> str:
 
 
 def _grows(room: float) -> str:
-    """How far rates may grow, or must fall.
+    """How far rates may go.
 
     >>> _grows(9.44), _grows(0.28), _grows(MOST)
     ('rates may grow 9.4 times', 'rates should be 0.28 times what they are', 'rates may grow 100 times and more')
