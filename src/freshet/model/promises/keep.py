@@ -108,7 +108,10 @@ class Keep:
         >>> Keep.restored(json.loads(json.dumps(keep.stored()))) == keep
         True
         """
-        made = cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
+        }
+        made = cls(**values)
         return made if made.timing is None else replace(made, timing=Timing(*made.timing))
 
     @property
