@@ -10,7 +10,18 @@ import psutil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.bench.crash.kill import MOMENTS, VICTIMS, Kill, draw_kills, kill_now, wait_for
+from freshet.bench.crash.application import residents
+from freshet.bench.crash.kill import (
+    MOMENTS,
+    VICTIMS,
+    Kill,
+    draw_kills,
+    kill_now,
+    kill_one,
+    victims_of,
+    wait_for,
+    workers_of,
+)
 
 
 @given(st.integers(1, 80), st.integers(0, 2**32))
@@ -71,3 +82,31 @@ def test_a_kill_takes_the_driver_and_where_told_all_that_it_started(tmp_path):
         assert bool(alive) is not tree
         for process in alive:
             process.kill()
+
+
+_DAEMON = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that are killed leave nothing behind
+for number in range(2):
+    if not os.fork():
+        time.sleep(600)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_kill_of_a_worker_hits_a_resident(tmp_path):
+    command = [sys.executable, "-c", _DAEMON, "freshet.spark.worker.daemon"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
+        assert daemon.stdout.readline() == "ready\n"
+        me, kill = psutil.Process(), Kill("running", 0.99, "resident", "fcfs")
+        one, other = workers_of(me)
+        assert victims_of(kill, me, tmp_path) == [], "nobody has noted a resident"
+        residents(tmp_path).write_text(f"{one.pid}\n1\n")
+        assert victims_of(kill, me, tmp_path) == [one]
+        assert kill_one(victims_of(kill, me, tmp_path), kill.place)
+        one.wait()
+        assert workers_of(me) == [other]
+        assert not kill_one(victims_of(kill, me, tmp_path), kill.place)
+        kill_one([other, psutil.Process(daemon.pid)], 0.0)
+        daemon.kill()

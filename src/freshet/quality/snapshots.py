@@ -250,8 +250,8 @@ class OverheadSnapshot(TypedDict):
 class ResidentPlace(TypedDict):
     """A resident that is there."""
 
-    process: Annotated[int, "its process"]
-    host: Annotated[str, "its machine"]
+    process: Annotated[int, "number of its process"]
+    host: Annotated[str, "name of the machine that it runs on"]
     kept_bytes: Annotated[int, "memory of the states that it keeps"]
 
 
@@ -259,10 +259,10 @@ class ResidentsSnapshot(TypedDict):
     """The residents."""
 
     wanted: Annotated[Counted, "how many there should be"]
-    present: Annotated[list[ResidentPlace], "those that are connected"]
+    present: Annotated[list[ResidentPlace], "the residents that are connected now"]
     restarts: Annotated[Counted, "how many were lost, and replaced"]
     dispatches: Annotated[Counted, "how many parts of units were handed to them"]
-    lost: Annotated[Counted, "how many of those were lost with their resident, or took too long"]
+    lost: Annotated[Counted, "how many of these parts were lost with their resident, or took too long"]
     given_back: Annotated[Counted, "number of units that ran as Spark jobs after all"]
     reason: Annotated[str | None, "why there are fewer than declared, if there are"]
 
@@ -299,6 +299,6 @@ class EngineSnapshot(Snapshot):
 
     ways: Annotated[
         dict[str, OverheadSnapshot],
-        "the same by the way that units went: `resident`, `vectorised`, `catalyst`, `vectorised+catalyst` or `staged`",
+        "the same for units of one way: `resident`, `vectorised`, `catalyst`, `vectorised+catalyst` or `staged`",
     ]
     trouble: Annotated[str | None, "why steps are being tried again at present, such as a full disk or a lost cluster"]

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from freshet.spark.driver.residents.listener import Listener, Newcomer
-from freshet.spark.worker.resident import Post, _run_resident
+from freshet.spark.worker.resident import Post, run_resident
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -133,7 +133,7 @@ def test_a_resident_of_a_killed_driver_removes_its_socket(short: Path) -> None:
     address = Path(driver.stdout.readline().strip())
     assert address.is_socket()
     residents = [
-        Thread(target=list, args=(_run_resident(Post(str(address), b"secret", seat, 1), iter(())),)) for seat in (0, 1)
+        Thread(target=list, args=(run_resident(Post(str(address), b"secret", seat, 1), iter(())),)) for seat in (0, 1)
     ]
     for resident in residents:
         resident.start()
@@ -152,7 +152,7 @@ def test_a_resident_that_a_driver_has_replaced_leaves_its_socket_there(
     come: Queue[Newcomer] = Queue()
     listener = Listener(b"secret", come.put)
     address = str(listener.address)
-    resident = Thread(target=list, args=(_run_resident(Post(address, b"secret", 0, 1), iter(())),))
+    resident = Thread(target=list, args=(run_resident(Post(address, b"secret", 0, 1), iter(())),))
     resident.start()
     come.get().channel.close()
     resident.join()

@@ -38,7 +38,7 @@ from freshet.bench.stage import Stage
 
 _LONGEST_START: Final = 600.0
 _LONGEST_DRAIN: Final = 1200.0
-_LONGEST_LOOK: Final = 20.0
+_LONGEST_LOOK: Final = 60.0
 _CLUSTER: Final = "local-cluster[2,1,1024]"
 
 
@@ -68,7 +68,7 @@ def crash(
     over the whole log. With --before PATH (the src folder of an older version) that version runs first, and this one
     takes over its state folder.
     """
-    from freshet.bench.crash.audit import Audit, audit
+    from freshet.bench.crash.audit import Audit, audit, divided
 
     with ExitStack() as stack:
         victims = Victims(stage.folder, rate)
@@ -89,7 +89,8 @@ def crash(
     for what, each in found.items():
         if each.lost or each.doubled:
             stage.say(f"{what}: {each.lost} rows lost, {each.doubled} doubled, of {each.checked}")
-    return Result.of(_figures(victims, sum(found.values(), Audit())), _conditions(victims, found))
+    counted = {**_figures(victims, sum(found.values(), Audit())), "queries_in_parts": divided(stage.folder)}
+    return Result.of(counted, _conditions(victims, found))
 
 
 @dataclass(slots=True)
@@ -112,6 +113,8 @@ class Victims:
     workers_killed: int = 0
     """Other Python workers, where there was no resident."""
     executors_killed: int = 0
+    missed: int = 0
+    """Kills of a resident or an executor for which there was no process."""
     _child: subprocess.Popen[bytes] | None = None
     _others: list[psutil.Process] = field(default_factory=list)
     _number: int = 0
@@ -131,17 +134,25 @@ class Victims:
             wait_for(kill, self.folder / "state", longest)
         self._check_alive(child)
         driver = psutil.Process(child.pid)
-        if kill.victim == "resident":
-            hit = kill_one(victims_of(kill, driver, self.folder), kill.place)
-            self.residents_killed += hit
-            self.workers_killed += not hit and kill_one(workers_of(driver), kill.place)
-        elif kill.victim == "executor":
-            self.executors_killed += kill_one(victims_of(kill, driver, self.folder), kill.place)
-        else:
+        if kill.victim in ("driver", "tree"):
             self._others += kill_now(driver, kill.victim == "tree")
             child.wait()
+        else:
+            self._kill_beside(kill, driver)
         self.kills.append(kill)
         self.kills_before += self.sources is not None
+
+    def _kill_beside(self, kill: Kill, driver: psutil.Process) -> None:
+        """Kills what a driver is to go on without."""
+        hit = kill_one(victims_of(kill, driver, self.folder), kill.place)
+        if kill.victim == "executor":
+            self.executors_killed += hit
+        else:
+            self.residents_killed += hit
+            worker = not hit and kill_one(workers_of(driver), kill.place)
+            self.workers_killed += worker
+            hit = hit or worker
+        self.missed += not hit
 
     def drain(self) -> None:
         """Lets a last process, of this version, run to its end."""
@@ -222,6 +233,7 @@ def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
         "kills_of_residents": victims.residents_killed,
         "kills_of_other_workers": victims.workers_killed,
         "kills_of_executors": victims.executors_killed,
+        "kills_of_nothing": victims.missed,
         "kills_of_version_before": victims.kills_before,
     }
 

@@ -97,6 +97,13 @@ def audit(session: SparkSession, folder: Path) -> dict[str, Audit]:
     return found
 
 
+def divided(folder: Path) -> int:
+    """The number of queries whose state lay in parts by key at the end."""
+    with LogReader(folder / "state") as log:
+        names = [name for name in log.streams() if "_part_" in name and log.end(name) > log.oldest(name)]
+    return len({name.split(".")[0] for name in names})
+
+
 def _whole(log: LogReader, name: str) -> pa.Table:
     if log.oldest(name) != 0:
         raise RuntimeError(f"the log of {name} begins at {log.oldest(name)}: it cannot be computed again")

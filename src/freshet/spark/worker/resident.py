@@ -87,10 +87,11 @@ def tune(connected: socket.socket) -> None:
 
 def resident_plan(session: SparkSession, post: Post) -> DataFrame:
     """The plan of one resident; it runs until the driver lets it go."""
-    return session.range(0, 1, 1, 1).mapInArrow(partial(_run_resident, post), REPORT_COLUMNS)
+    return session.range(0, 1, 1, 1).mapInArrow(partial(run_resident, post), REPORT_COLUMNS)
 
 
-def _run_resident(post: Post, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_resident(post: Post, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What the task of a resident does, until the driver lets it go or has gone."""
     drain(batches)
     channel = post.connect()
     try:
