@@ -29,6 +29,10 @@ class FastEdge:
     size: int
     tokens: range | list[FastToken]
     """All tuples of a source, or what the operator before has given out since the queue was last empty."""
+    expire: list[float]
+    """When tuples expire."""
+    gone: int = 0
+    """Number of tuples that were in the queue when it was last empty."""
     next: int = 0
     end: int = 0
     head: float = math.inf
@@ -50,6 +54,7 @@ class FastEdge:
         assert isinstance(self.tokens, list), "a source brings its own tuples"
         if self.next == self.end:
             self.head = times[tokens[0]]
+            self.gone += self.end
             self.tokens, self.next = list(tokens), 0
         else:
             self.tokens.extend(tokens)
@@ -88,6 +93,20 @@ class FastOperator:
             self.head_arrival = min([edge.head for edge in self.edges])
 
     @property
+    def came(self) -> int:
+        """Number of tuples that have come to its queues so far."""
+        return sum([edge.gone + edge.end for edge in self.edges])
+
+    def expiry(self, rank: int = 0) -> float:
+        """When the waiting tuple of a rank expires; with several queues, the least over them."""
+        if len(self.edges) == 1:
+            edge = self.edges[0]
+            place = edge.next + rank
+            return edge.expire[edge.tokens[place]] if place < edge.end else math.inf
+        there = [(edge, edge.next + rank) for edge in self.edges if edge.next + rank < edge.end]
+        return min([edge.expire[edge.tokens[place]] for edge, place in there], default=math.inf)
+
+    @property
     def mean_arrival(self) -> float:
         """Mean arrival of the waiting tuples, as if those of an edge had come evenly from the first to the last."""
         if not self.pending:
@@ -110,7 +129,7 @@ class FastOperator:
 class FastTuples:
     """All tuples of a run: arrival times by stream, and what becomes of each by the draws of a seed."""
 
-    def __init__(self, streams: Mapping[str, Floats], seed: int) -> None:
+    def __init__(self, streams: Mapping[str, Floats], seed: int, expiries: Mapping[str, Floats]) -> None:
         self.tokens: dict[str, range] = {}
         count = 0
         for name, times in streams.items():
@@ -118,6 +137,8 @@ class FastTuples:
             count += len(times)
         self.arrivals: Floats = np.concatenate([np.empty(0), *streams.values()])
         self.times: list[float] = self.arrivals.tolist()
+        self.expiries: Floats = np.concatenate([np.empty(0), *(expiries[name] for name in streams)])
+        self.expire: list[float] = self.expiries.tolist()
         self._origins = np.concatenate([np.empty(0, np.int64), *(np.arange(len(each)) for each in streams.values())])
         self._longest = max(map(len, streams.values()), default=0)
         self._seed = seed
@@ -189,11 +210,11 @@ class FastChain(ABC):
     def _trains(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All tuples from which some left, train by train, and how many there are in each train."""
 
-    def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:
-        """Arrivals and departures of all tuples that left."""
+    def departed(self, moments: Floats) -> tuple[Floats, Floats]:
+        """A moment of each tuple that left (as its arrival), given by token, and when it left."""
         tokens, counts = self._trains()
         if not len(tokens):
-            return arrivals[tokens], np.empty(0)
+            return moments[tokens], np.empty(0)
         departures = np.repeat(np.array(self._begins), counts)
         alive = np.ones(len(tokens), dtype=bool)
         if self._departs != "unit":
@@ -206,7 +227,7 @@ class FastChain(ABC):
             sums = np.cumsum(service)
             firsts = np.cumsum([0, *counts[:-1]])
             departures += sums - np.repeat(sums[firsts] - service[firsts], counts)
-        return arrivals[tokens[alive]], departures[alive]
+        return moments[tokens[alive]], departures[alive]
 
 
 class ListedChain(FastChain):

@@ -25,7 +25,7 @@ from freshet.simulation.chains import (
     events_of,
 )
 from freshet.simulation.executor import Departs, Profile, way_of
-from freshet.simulation.log import TUPLE_BYTES
+from freshet.simulation.log import TUPLE_BYTES, expiries_of
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import joined, operations
 from freshet.simulation.world import SimulatedQuery, profiles_of
@@ -99,6 +99,8 @@ class FastWorld:
         seed: int = 0,
         departs: Departs = "tuple",
         sizes: Mapping[str, int] | None = None,
+        validity: Mapping[str, float] | None = None,
+        created: Mapping[str, Floats] | None = None,
     ) -> None:
         profiles = profiles_of(queries)
         for name, profile in profiles.items():
@@ -110,7 +112,7 @@ class FastWorld:
         self._overhead, self._call, self._departs = overhead, call, departs
         self._priced = overhead != 0.0 or call != 0.0
         self._operation, self._counted, self._paid = operation, counted, 0
-        self._tuples = FastTuples(streams, seed)
+        self._tuples = FastTuples(streams, seed, expiries_of(streams, validity or {}, created or {}))
         self._times = self._tuples.times
         self._promises = {query.name: query.promises for query in queries}
         self._board = _board(queries, profiles, overhead, call)
@@ -141,7 +143,8 @@ class FastWorld:
             )  # fmt: skip
             for each in state.node.queues:
                 size = sizes.get(each.stream, TUPLE_BYTES) if each.source is None else behind[each.source]
-                edge = FastEdge(operator, size, self._tuples.tokens[each.stream] if each.source is None else [])
+                tokens = self._tuples.tokens[each.stream] if each.source is None else []
+                edge = FastEdge(operator, size, tokens, self._tuples.expire)
                 operator.edges.append(edge)
                 if each.source is not None:
                     self._edges[each.stream] = edge
@@ -329,9 +332,16 @@ class FastWorld:
 
     def departed(self) -> Departed:
         """Arrivals and departures of the output tuples of each query, in the order in which they left."""
+        return self._left(self._tuples.arrivals)
+
+    def due(self) -> Departed:
+        """Expiries and departures of the output tuples of each query, in the order in which they left."""
+        return self._left(self._tuples.expiries)
+
+    def _left(self, moments: Floats) -> Departed:
         parts: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in self._promises}
         for chain, outputs in self._leaving:
-            left = chain.departed(self._tuples.arrivals)
+            left = chain.departed(moments)
             for name in outputs:
                 parts[name].append(left)
         return joined(parts)
