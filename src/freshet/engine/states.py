@@ -132,6 +132,10 @@ class OperatorState:
         return sum(middles) / self.waiting
 
     @property
+    def left_behind(self) -> int:
+        return 0
+
+    @property
     def came(self) -> int:
         return sum([edge.end for edge in self.edges])
 

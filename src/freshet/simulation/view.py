@@ -31,6 +31,7 @@ class OperatorRecord:
     size_in: float = 1.0
     size_out: float = 1.0
     came: int = 0
+    left_behind: int = 0
     expiries: Sequence[float] = ()
     """When its waiting tuples expire, by rank."""
 

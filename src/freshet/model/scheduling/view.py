@@ -54,6 +54,10 @@ class OperatorView(Protocol):
         """Mean arrival of the waiting tuples; infinity if none waits."""
 
     @property
+    def left_behind(self) -> int:
+        """Number of tuples of its queues that were passed over and still are to be done."""
+
+    @property
     def came(self) -> int:
         """Number of tuples that have come to its queues so far; only differences mean something."""
 

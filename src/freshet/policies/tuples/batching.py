@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 from freshet.model import UserError, View
@@ -11,6 +12,23 @@ ALPHA: Final = 0.9
 BETA: Final = 4.0
 _LOOK_AGAIN: Final = 32
 """Number of batches after which the mean laxity is worked out again."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch at the head of a queue, so that no tuple is looked at twice.
+
+    Args:
+        end: Number of tuples that had come to the queue with the last of the batch.
+        latest: When its last tuple may expire.
+        last: When the last one so far expires.
+        closed: Whether a tuple has come that does not belong to it.
+    """
+
+    end: int
+    latest: float
+    last: float
+    closed: bool = False
 
 
 class IntelligentBatches:
@@ -27,7 +45,7 @@ class IntelligentBatches:
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(now=9.0); (operator,) = view.add("q", [(1.0, 1.0)]); view.ready[operator] = None
     >>> queue = view.operators[operator]
-    >>> queue.expiries = [10.0, 10.1, 10.2, 10.8, 10.95]; queue.pending = 5
+    >>> queue.expiries = [10.0, 10.1, 10.2, 10.8, 10.95]; queue.pending = queue.came = 5
     >>> IntelligentBatches().rows(view, operator)
     4
     """
@@ -38,6 +56,7 @@ class IntelligentBatches:
         self._alpha, self._beta = alpha, beta
         self._first: dict[int, tuple[float, int]] = {}
         """When each queue was first looked at, and how many tuples had come there."""
+        self._open: dict[int, _Batch] = {}
         self._laxity, self._left = 0.0, 0
         self.operations = 0
         """Looks at tuples and queues."""
@@ -45,14 +64,23 @@ class IntelligentBatches:
     def rows(self, view: View, operator: int) -> int | None:
         """The length of the batch at the head of a queue."""
         queue = view.operators[operator]
-        first, gap = queue.expiry(), self._beta * self._gap(view, operator)
-        latest, before, rows = first + self._alpha * self._mean_laxity(view), first, 1
-        while rows < queue.pending:
-            expiry = queue.expiry(rows)
-            if expiry > latest or expiry - before > gap:
-                break
-            before, rows = expiry, rows + 1
-        self.operations += rows
+        pending, head = queue.pending, queue.came - queue.pending
+        batch = self._open.get(operator)
+        if batch is None or batch.end <= head:
+            first = queue.expiry()
+            batch = self._open[operator] = _Batch(head + 1, first + self._alpha * self._mean_laxity(view), first)
+            self.operations += 1
+        rows = batch.end - head
+        if not batch.closed and rows < pending:
+            gap = self._beta * self._gap(view, operator)
+            while rows < pending:
+                expiry = queue.expiry(rows)
+                self.operations += 1
+                if expiry > batch.latest or expiry - batch.last > gap:
+                    batch.closed = True
+                    break
+                batch.last, rows = expiry, rows + 1
+            batch.end = head + rows
         return rows
 
     def _gap(self, view: View, operator: int) -> float:

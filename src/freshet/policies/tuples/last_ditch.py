@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from freshet.policies.tuples.fragments import LEAST_COST
-
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
@@ -28,10 +26,6 @@ class RunningJob:
         """Seconds that it still takes."""
         return max(0.0, self.begun + self.cost - now)
 
-    def density(self, now: float) -> float:
-        """Its profit over the rest of its time."""
-        return self.profit / max(self.rest(now), LEAST_COST)
-
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
@@ -40,11 +34,6 @@ class WaitingJob:
     profit: float
     cost: float
     due: float
-
-    @property
-    def density(self) -> float:
-        """Its profit over its time."""
-        return self.profit / max(self.cost, LEAST_COST)
 
 
 class Consequences(NamedTuple):
@@ -78,17 +67,6 @@ def consequences(running: RunningJob, waiting: WaitingJob, now: float, overhead:
     resumed = other + earned(after + rest, running.due, running.profit)
     restarted = other + earned(after + overhead + running.cost, running.due, running.profit)
     return Consequences(finished, resumed, restarted)
-
-
-def gives_way(running: RunningJob, waiting: WaitingJob, now: float, u: float) -> bool:
-    """Whether the running job gives way, where it can go on later: the density of the other is above ``u`` times its
-    own (WU Alg. 7, line 3).
-
-    >>> running, waiting = RunningJob(4.0, 10.0, due=20.0, begun=0.0), WaitingJob(3.0, 5.0, due=11.0)
-    >>> gives_way(running, waiting, now=5.0, u=0.65), gives_way(running, waiting, now=5.0, u=1.3)
-    (True, False)
-    """
-    return waiting.density > u * running.density(now)
 
 
 def gives_up(running: RunningJob, waiting: WaitingJob, now: float, overhead: float) -> bool:

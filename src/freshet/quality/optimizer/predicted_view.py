@@ -81,6 +81,7 @@ class PredictedOperator:
                 self.queue.popleft()
         return taken
 
+    left_behind = property(lambda self: self.known.left_behind)
     kind = property(lambda self: self.known.kind)
     ports = property(lambda self: self.known.ports)
     inputs = property(lambda self: self.known.inputs)
