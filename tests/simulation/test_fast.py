@@ -30,6 +30,7 @@ from freshet.simulation.fast import FastWorld
 from freshet.simulation.world import SimulatedQuery, World
 from freshet.testing.policies import RandomSteps
 
+
 class EarliestExpiry(Policy):
     """Serves what expires first, so that the views must agree on when waiting tuples expire and how many came."""
 

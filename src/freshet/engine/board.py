@@ -85,7 +85,9 @@ class Board:
         )
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
         kind = FoldState if node.operator.remembers else OperatorState
-        state = kind(node, self.size, self.expires, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))
+        state = kind(
+            node, self.size, self.expires, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before))
+        )
         self.operators[node.number : node.number + 1] = [state]
         for edge in edges:
             if edge.window is None:

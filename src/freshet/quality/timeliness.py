@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,6 +68,18 @@ def score(counts: Mapping[str, TimelyCounts], weights: Mapping[str, float]) -> f
     return sum(weights.get(name, 1.0) * share for name, share in known.items()) / total if total else None
 
 
+def competitive_bound(spread: float) -> float:
+    """The share of what a clairvoyant schedule earns that no online scheduler can promise to exceed (Baruah et al., WU
+    §4.7): 1 / (1 + sqrt(k))^2, where k is the highest density of profit over the lowest.
+
+    It is about the worst case of an overload. A score may well be higher; it is shown beside it.
+
+    >>> competitive_bound(1.0), round(competitive_bound(100.0), 4)
+    (0.25, 0.0083)
+    """
+    return 1.0 / (1.0 + math.sqrt(spread)) ** 2
+
+
 class TimelinessMeter:
     """Counts the answers of a query over a sliding observation period.
 
@@ -79,7 +92,7 @@ class TimelinessMeter:
     (TimelyCounts(due=4, on_time=1), 3, 0)
     """
 
-    __slots__ = ("_due", "_in_time", "_parts", "_part")
+    __slots__ = ("_due", "_in_time", "_part", "_parts")
 
     def __init__(self, period: float) -> None:
         self._part = period / _PARTS

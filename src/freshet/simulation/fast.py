@@ -334,7 +334,6 @@ class FastWorld:
 
         Only units over one train are cut short: of several trains, nobody could say how far each is.
         """
-        edges = [edge for chain in shape.chains for edge in chain.queued()]
         taken = [len(before) - len(edge.holes) if chain.holes else edge.next - first
                  for chain, (_, places) in zip(shape.chains, marks, strict=True)
                  for edge, (first, before) in zip(chain.queued(), places, strict=True)]  # fmt: skip

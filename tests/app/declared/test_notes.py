@@ -25,7 +25,7 @@ def rates(validity: str | None = "5 s", lateness: str = "0 s") -> App:
             "a window closes up to 1 min after a tuple came, but tuples of ticks are worth answering for 5 s",
         ),
         (
-            "SELECT a.rate FROM ticks [RANGE 20 SECONDS] AS a JOIN news [RANGE 20 SECONDS] AS b ON a.currency = b.currency",
+            "SELECT a.rate FROM ticks [RANGE 20 SECONDS] AS a JOIN news [RANGE 20 SECONDS] AS b ON a.rate = b.rate",
             "a partner may come up to 20 s after a tuple, but tuples of news are worth answering for 5 s",
         ),
     ],

@@ -47,7 +47,9 @@ def best_profit(tree: JobTree, seconds: float) -> float:
         chosen = [place for place in range(count) if mask >> place & 1]
         parents = (tree.jobs[place].parent for place in chosen)
         if all(parent is None or mask >> parent & 1 for parent in parents):
-            closed.append((sum(tree.jobs[each].cost for each in chosen), sum(tree.jobs[each].profit for each in chosen)))
+            closed.append(
+                (sum(tree.jobs[each].cost for each in chosen), sum(tree.jobs[each].profit for each in chosen))
+            )
     best = max(profit for cost, profit in closed if cost <= seconds)
     for small, less in ((cost, profit) for cost, profit in closed if cost <= seconds):
         for large, more in ((cost, profit) for cost, profit in closed if cost > seconds):

@@ -98,7 +98,9 @@ def test_a_job_that_is_worth_too_little_is_left_behind() -> None:
         SimulatedQuery("t", {"t.box": Profile(1.0)}, {"t.box": ("t",)}, Promises(weight=0.1)),
     ]
     for u, kept in ((0.1, 5), (0.65, 1)):
-        world = FastWorld(streams, queries, OptProfitProfitDominant(u, trains=WholeQueue()), validity={"s": 20.0, "t": 6.0})
+        world = FastWorld(
+            streams, queries, OptProfitProfitDominant(u, trains=WholeQueue()), validity={"s": 20.0, "t": 6.0}
+        )
         world.run()
         assert in_time(world) == {"s": 10, "t": kept}
         assert len(world.due()["t"][0]) == 5
@@ -121,7 +123,9 @@ def test_nothing_is_lost(tree: list[int], seed: int, make: type[TuplePolicy], ba
     rng = np.random.default_rng(seed)
     streams = {name: np.sort(rng.uniform(0.0, 10.0, 30)) for name in "st"}
     above = [None if place == 0 or each >= place else each for place, each in enumerate(tree)]
-    profiles = {f"o{place}": Profile(float(rng.uniform(0.01, 0.3)), float(rng.choice([0.5, 1.0]))) for place in range(len(tree))}
+    profiles = {
+        f"o{place}": Profile(float(rng.uniform(0.01, 0.3)), float(rng.choice([0.5, 1.0]))) for place in range(len(tree))
+    }
     queries = []
     for place in range(len(tree)):
         reads: dict[str, tuple[str, ...]] = {}
@@ -130,7 +134,9 @@ def test_nothing_is_lost(tree: list[int], seed: int, make: type[TuplePolicy], ba
             up = above[at]
             reads[f"o{at}"] = ("st"[at % 2],) if up is None else (f"o{up}",)
             at = up
-        queries.append(SimulatedQuery(f"q{place}", {n: profiles[n] for n in reads}, reads, Promises(float(rng.uniform(0.1, 1)))))
+        queries.append(
+            SimulatedQuery(f"q{place}", {n: profiles[n] for n in reads}, reads, Promises(float(rng.uniform(0.1, 1))))
+        )
     found = []
     for policy in (make(trains=batches), FirstComeFirstServed()):
         world = FastWorld(streams, queries, policy, call=0.01, operation=1e-4, seed=seed, validity={"s": 2.0, "t": 3.0})

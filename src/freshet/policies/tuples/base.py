@@ -58,7 +58,7 @@ class Current:
     """Whether it could wait no longer when it began."""
 
     def rest_density(self, now: float) -> float:
-        """What it still earns per second of its rest (WU Alg. 7, line 1). The tuples that are done have earned theirs."""
+        """What it still earns per second of its rest (WU Alg. 7, line 1). Tuples that are done have earned theirs."""
         seconds = self.job.cost / self.job.rows
         done = min(self.job.rows - 1, int((now - self.begun) / seconds)) if seconds > 0.0 else 0
         profit = self.job.profit * (self.job.rows - done) / self.job.rows
@@ -161,7 +161,7 @@ class TuplePolicy(Policy):
     def decide(self, view: View) -> Decision:
         """The best job; if there is none, what was left behind."""
         self.current, forced = None, self._forced
-        actions = self._form_new(view)
+        actions = self.form_new(view)
         job = self._choose(view, actions)
         if job is not None:
             self.current = self._begin(view, job, last_ditch=job.number == forced)
@@ -217,7 +217,7 @@ class TuplePolicy(Policy):
     def running(self, view: View) -> Decision:
         """Ends what runs if a new job is better, or if one that must begin now is worth it."""
         had, current = bool(self._new), self.current
-        actions = self._form_new(view)
+        actions = self.form_new(view)
         best = self.jobs.best() if had else None
         self._looks += 1
         if best is not None and best.number in view.ready and self._gives_way(view, best):
@@ -251,7 +251,7 @@ class TuplePolicy(Policy):
 
     # Jobs
 
-    def _form_new(self, view: View) -> list[Action]:
+    def form_new(self, view: View) -> list[Action]:
         """Forms the jobs of queues that have none; returns what is left behind by that."""
         self._work_out(view)
         actions: list[Action] = []
@@ -277,8 +277,12 @@ class TuplePolicy(Policy):
             self._version = self.worth.version
             self._pace.restart()
             self.planner.forget()
-            self.jobs.clear()
-            self._new = {number: self._new.get(number, -math.inf) for number in view.ready}
+            self.reform(view)
+
+    def reform(self, view: View) -> None:
+        """Forms all jobs anew, because they are ranked otherwise now."""
+        self.jobs.clear()
+        self._new = {number: self._new.get(number, -math.inf) for number in view.ready}
 
     def formed(self, view: View, number: int, at: float, *, checks: bool) -> TupleJob | LeaveBehind:
         """The job of the batch at the head of a queue, if it could begin at a time. If it ``checks``, the batch is so

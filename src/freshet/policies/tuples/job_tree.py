@@ -67,6 +67,8 @@ def job_tree(view: View, operator: int, worth: Mapping[int, float]) -> JobTree:
     An operator that a tuple reaches on several ways has a job for each of them: its tuples are different ones.
 
     Args:
+        view: Knows costs and selectivities.
+        operator: The operator that it waits for.
         worth: What an answer of a query is worth, by query.
 
     >>> from freshet.simulation.view import RecordView

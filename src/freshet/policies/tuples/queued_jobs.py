@@ -54,6 +54,7 @@ class QueuedJobs:
         self._urgent: list[tuple[float, int, TupleJob]] = []
         self.operations = 0
         """Comparisons."""
+        self._lowest, self._highest = math.inf, 0.0
 
     def __iter__(self) -> Iterator[TupleJob]:
         return (job for _, number, job in sorted(self._ranked) if self.known.get(number) is job)
@@ -64,11 +65,18 @@ class QueuedJobs:
     def put(self, job: TupleJob, key: tuple[float, ...]) -> None:
         """Takes a job in, in the place of an earlier one of its queue. The one with the least key is the best."""
         self.known[job.number] = job
+        if job.profit > 0.0:
+            self._lowest, self._highest = min(self._lowest, job.density), max(self._highest, job.density)
         heappush(self._ranked, (key, job.number, job))
         self.operations += 1 + len(self._ranked).bit_length()
         if self._watched and job.latest < math.inf:
             heappush(self._urgent, (job.latest, job.number, job))
             self.operations += len(self._urgent).bit_length()
+
+    @property
+    def spread(self) -> float:
+        """The highest density of all jobs so far that earned something, over the lowest (k of Baruah et al.)."""
+        return self._highest / self._lowest if self._highest else 1.0
 
     def remove(self, number: int) -> None:
         """Takes a job out."""

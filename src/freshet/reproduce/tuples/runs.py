@@ -9,12 +9,13 @@ from typing import Final, Literal
 import numpy as np
 
 from freshet.policies import Policy, RoundRobin, RowLimit, Trains
+from freshet.policies.tuples.auto import TupleAuto
 from freshet.policies.tuples.base import TuplePolicy
 from freshet.policies.tuples.batching import IntelligentBatches, IntervalBatches
 from freshet.policies.tuples.deadline_aware import POLICIES as DEADLINE_AWARE
 from freshet.policies.tuples.deadline_aware import LastDitchPolicy
 from freshet.policies.tuples.greedy import POLICIES as GREEDY
-from freshet.quality.timeliness import TimelyCounts, score
+from freshet.quality.timeliness import TimelyCounts, competitive_bound, score
 from freshet.reproduce.aurora.runs import PRICES
 from freshet.reproduce.trial import Trial
 from freshet.simulation.fast import FastWorld
@@ -24,7 +25,7 @@ from freshet.simulation.workloads.tuples import TupleWorkload
 
 STRATEGIES: Final = ("basic", "opt-profit", "basic-dd", "opt-profit-dd", "basic-pd", "opt-profit-pd")
 """The six that the thesis compares."""
-_BY_NAME: Final = {policy.name: policy for policy in (*GREEDY, *DEADLINE_AWARE)}
+_BY_NAME: Final = {policy.name: policy for policy in (*GREEDY, *DEADLINE_AWARE, TupleAuto)}
 Batching = Literal["intelligent", "none", "fixed length", "fixed interval"]
 QUICK_SECONDS: Final = 60.0
 FULL_SECONDS: Final = 240.0
@@ -60,6 +61,7 @@ class TupleResult:
         tuples: Number of tuples that came.
         batch_rows: Mean number of tuples of a batch; 0 if nobody counted.
         batch_seconds: Mean seconds between the first and the last of them.
+        bound: What share of a clairvoyant schedule's earnings no online scheduler can promise (WU §4.7).
     """
 
     score: float
@@ -68,6 +70,7 @@ class TupleResult:
     tuples: int
     batch_rows: float = 0.0
     batch_seconds: float = 0.0
+    bound: float = 0.0
 
 
 def simulate(run: TupleRun) -> TupleResult:
@@ -87,7 +90,13 @@ def simulate(run: TupleRun) -> TupleResult:
     shares = {name: each.share or 0.0 for name, each in counts.items()}
     found = TupleResult(score(counts, weights) or 0.0, shares, world.work, sum(map(len, streams.values())))
     if isinstance(policy, TuplePolicy):
-        found = replace(found, batch_rows=policy.batches.mean_rows, batch_seconds=policy.batches.mean_seconds)
+        counts_of_batches, bound = policy.batches, competitive_bound(policy.jobs.spread)
+        found = replace(
+            found,
+            batch_rows=counts_of_batches.mean_rows,
+            batch_seconds=counts_of_batches.mean_seconds,
+            bound=bound,
+        )
     return found
 
 

@@ -14,6 +14,7 @@ from freshet.arrivals import BModel, Poisson
 from freshet.model import Promises
 from freshet.simulation.draws import first_passes
 from freshet.simulation.executor import Profile
+from freshet.simulation.log import expiries_of
 from freshet.simulation.outcome import Floats
 from freshet.simulation.workloads.traces import trace_arrivals
 from freshet.simulation.world import SimulatedQuery
@@ -50,6 +51,7 @@ class TupleWorkload:
         seconds: For how long tuples come.
         process: How they arrive: as in a trace, by the b-model or by a Poisson process.
         bias: Of the b-model.
+        span: Seconds of a cascade of the b-model; None: all of the time, as the thesis describes it.
         delay: Seconds between the event time and the arrival of each tuple (Fig. 4.12).
         seed: Of all draws.
 
@@ -68,10 +70,11 @@ class TupleWorkload:
     weights: tuple[int, int] = (1, 10)
     extremes: bool = False
     validity: tuple[float, float] = (4.0, 8.0)
-    load: float = 1.1
+    load: float = 1.5
     seconds: float = 60.0
     process: TupleProcess = "trace"
     bias: float = 0.7
+    span: float | None = None
     delay: float = 0.0
     seed: int = 0
 
@@ -120,22 +123,17 @@ class TupleWorkload:
     def due(self) -> dict[str, int]:
         """Number of answers of each query that are due before tuples stop coming. Later ones would have the time of
         those that do not come any more."""
-        streams, created, validity = self.streams_of(), self.created_of(), self.validity_of()
+        streams = self.streams_of()
+        expiries, longest = expiries_of(streams, self.validity_of(), self.created_of()), max(map(len, streams.values()))
         found = {}
         for query in self.queries_of():
             (stream,) = query.streams
-            times = streams[stream]
-            alive = created.get(stream, times) + validity[stream] <= self.seconds
+            alive = expiries[stream] <= self.seconds
             for name, profile in query.operators.items():
                 if profile.selectivity != 1.0:
-                    alive = alive & first_passes(self.seed, name, profile.selectivity, self.longest)[: len(times)]
+                    alive = alive & first_passes(self.seed, name, profile.selectivity, longest)[: len(alive)]
             found[query.name] = int(np.count_nonzero(alive))
         return found
-
-    @property
-    def longest(self) -> int:
-        """Number of tuples of the longest stream."""
-        return max(map(len, self.streams_of().values()))
 
     def _tree(self) -> tuple[tuple[Profile, ...], tuple[int | str, ...]]:
         return _tree_of(self.queries, self.operators, self.cost, self.seed)
@@ -151,15 +149,14 @@ class TupleWorkload:
         seed = 1009 * self.seed + place
         if self.process == "b-model":
             # In intervals of about a tenth of a second, as a trace has them.
-            levels = max(1, round(float(np.log2(self.seconds / 0.1))))
-            return BModel(rate, self.bias, self.seconds, levels, seed).first(count)
+            span = self.span or self.seconds
+            levels = max(1, round(float(np.log2(span / 0.1))))
+            return BModel(rate, self.bias, span, levels, seed).first(count)
         return Poisson(rate, seed).first(count)
 
 
 @lru_cache
-def _tree_of(
-    queries: int, operators: int, cost: float, seed: int
-) -> tuple[tuple[Profile, ...], tuple[int | str, ...]]:
+def _tree_of(queries: int, operators: int, cost: float, seed: int) -> tuple[tuple[Profile, ...], tuple[int | str, ...]]:
     """The operators, and for each the place of the one that it reads, or a stream."""
     generator = np.random.default_rng([seed, 0x74])
     parents: dict[int, int | str] = {}
