@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from freshet.model import Promises, UserError
 from freshet.policies import FirstComeFirstServed, RowLimit, Trains, WholeQueue
+from freshet.policies.tuples.auto import TupleAuto
 from freshet.policies.tuples.base import TuplePolicy
 from freshet.policies.tuples.batching import IntelligentBatches, IntervalBatches
 from freshet.policies.tuples.deadline_aware import POLICIES as DEADLINE_AWARE
@@ -25,9 +26,9 @@ from freshet.policies.tuples.greedy import Basic, OptProfit, OptProfitPublished
 from freshet.policies.tuples.last_ditch import RunningJob, WaitingJob, consequences, gives_up
 from freshet.simulation.executor import Profile
 from freshet.simulation.fast import FastWorld
-from freshet.simulation.world import SimulatedQuery
+from freshet.simulation.world import SimulatedQuery, World
 
-ALL = [*GREEDY, *DEADLINE_AWARE]
+ALL: list[type[TuplePolicy]] = [*GREEDY, *DEADLINE_AWARE, TupleAuto]
 PARENTS = {1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5, 7: 6, 8: 6}
 COSTS = {1: 1, 2: 1, 3: 4, 4: 1, 5: 4, 6: 3, 7: 5, 8: 1}
 PROFITS = {3: 1, 4: 6, 7: 1, 8: 10}
@@ -172,3 +173,8 @@ def test_batches_must_not_be_empty() -> None:
         IntelligentBatches(alpha=0.0)
     with pytest.raises(UserError, match="use more than 0"):
         IntervalBatches(0.0)
+
+
+def test_the_engine_refuses_what_it_does_not_do() -> None:
+    with pytest.raises(UserError, match=r"policy basic ends units early .*: use another policy here"):
+        World({"s": np.zeros(1)}, example()[:1], Basic())

@@ -67,6 +67,7 @@ class IntelligentBatches:
         pending, head = queue.pending, queue.came - queue.pending
         batch = self._open.get(operator)
         if batch is None or batch.end <= head:
+            self._first.setdefault(operator, (view.now, queue.came))
             first = queue.expiry()
             batch = self._open[operator] = _Batch(head + 1, first + self._alpha * self._mean_laxity(view), first)
             self.operations += 1
@@ -86,7 +87,7 @@ class IntelligentBatches:
     def _gap(self, view: View, operator: int) -> float:
         """Mean seconds from a tuple of a queue to the next; infinity as long as nobody knows."""
         came = view.operators[operator].came
-        since, before = self._first.setdefault(operator, (view.now, came))
+        since, before = self._first[operator]
         return (view.now - since) / (came - before) if came > before and view.now > since else math.inf
 
     def _mean_laxity(self, view: View) -> float:
