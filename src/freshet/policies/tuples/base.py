@@ -142,6 +142,8 @@ class TuplePolicy(Policy):
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """A unit ended: what it has left in its queues is a new job."""
         self.current = None
+        # Whatever waited for its end can run now.
+        self._new = dict.fromkeys(self._new, -math.inf)
         for number in operators:
             self.jobs.remove(number)
             if number in view.ready:
