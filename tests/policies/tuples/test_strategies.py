@@ -138,13 +138,19 @@ def test_nothing_is_lost(tree: list[int], seed: int, make: type[TuplePolicy], ba
         queries.append(
             SimulatedQuery(f"q{place}", {n: profiles[n] for n in reads}, reads, Promises(float(rng.uniform(0.1, 1))))
         )
-    found = []
-    for policy in (make(trains=batches), FirstComeFirstServed()):
-        world = FastWorld(streams, queries, policy, call=0.01, operation=1e-4, seed=seed, validity={"s": 2.0, "t": 3.0})
+    worlds = [
+        FastWorld(streams, queries, policy, call=0.01, operation=1e-4, seed=seed, validity={"s": 2.0, "t": 3.0})
+        for policy in (make(trains=batches), FirstComeFirstServed())
+    ]
+    for world in worlds:
         world.run()
-        found.append({name: np.sort(arrivals) for name, (arrivals, _) in world.departed().items()})
-    for name, arrivals in found[1].items():
-        np.testing.assert_array_equal(found[0][name], arrivals)
+    ours, first_come = worlds
+    for name, (arrivals, departures) in ours.departed().items():
+        np.testing.assert_array_equal(np.sort(arrivals), np.sort(first_come.departed()[name][0]))
+        assert np.all(departures > arrivals)
+    # Pre-empting neither loses nor repeats work, and no two units run at once.
+    assert ours.work.processing == pytest.approx(first_come.work.processing)
+    assert ours.now >= ours.work.processing + ours.work.beyond - 1e-9
 
 
 @pytest.mark.parametrize("make", ALL)

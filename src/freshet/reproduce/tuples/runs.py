@@ -27,7 +27,7 @@ STRATEGIES: Final = ("basic", "opt-profit", "basic-dd", "opt-profit-dd", "basic-
 """The six that the thesis compares."""
 _BY_NAME: Final = {policy.name: policy for policy in (*GREEDY, *DEADLINE_AWARE, TupleAuto)}
 Batching = Literal["intelligent", "none", "fixed length", "fixed interval"]
-QUICK_SECONDS: Final = 60.0
+QUICK_SECONDS: Final = 48.0
 FULL_SECONDS: Final = 240.0
 
 
