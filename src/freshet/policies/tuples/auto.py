@@ -10,7 +10,7 @@ from freshet.policies.aurora.rest_costs import RestCosts
 from freshet.policies.aurora.trains import Trains
 from freshet.policies.tuples.base import Current
 from freshet.policies.tuples.deadline_aware import LastDitchPolicy
-from freshet.policies.tuples.plan import Fragments, Planner
+from freshet.policies.tuples.plan import FragmentPlanner, JobPlanner
 from freshet.policies.tuples.queued_jobs import TupleJob
 from freshet.policies.tuples.worth import AnswerWorth
 
@@ -63,8 +63,8 @@ class TupleAuto(LastDitchPolicy):
         self._rest = RestCosts(self.through)
         self._until_look = 0
 
-    def make_planner(self) -> Planner:
-        return Fragments()
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner()
 
     def key(self, job: TupleJob) -> tuple[float, ...]:
         return (job.latest, -job.density) if self.goes_by == "laxity" else (-job.density, job.latest)

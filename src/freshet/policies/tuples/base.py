@@ -15,7 +15,7 @@ from freshet.policies.pace import Pace
 from freshet.policies.pushing import PushThrough
 from freshet.policies.tuples.batching import IntelligentBatches
 from freshet.policies.tuples.fragments import LEAST_COST
-from freshet.policies.tuples.plan import Planner
+from freshet.policies.tuples.plan import JobPlanner
 from freshet.policies.tuples.queued_jobs import QueuedJobs, TupleJob
 from freshet.policies.tuples.worth import AnswerWorth
 
@@ -109,7 +109,7 @@ class TuplePolicy(Policy):
         self._looks = 0
 
     @abstractmethod
-    def make_planner(self) -> Planner:
+    def make_planner(self) -> JobPlanner:
         """What says which operators run for a batch."""
 
     @abstractmethod

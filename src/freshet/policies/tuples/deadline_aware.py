@@ -9,7 +9,7 @@ from freshet.policies.aurora.trains import Trains
 from freshet.policies.tuples.base import Current, TuplePolicy
 from freshet.policies.tuples.fragments import published_fragments
 from freshet.policies.tuples.last_ditch import RunningJob, WaitingJob, gives_up
-from freshet.policies.tuples.plan import Boxes, Fragments, Planner
+from freshet.policies.tuples.plan import BoxPlanner, FragmentPlanner, JobPlanner
 from freshet.policies.tuples.queued_jobs import TupleJob
 from freshet.policies.tuples.worth import AnswerWorth
 
@@ -71,8 +71,8 @@ class BasicDeadlineDominant(LastDitchPolicy):
     ) -> None:
         super().__init__(u, trains=trains, worth=worth, restart=restart)
 
-    def make_planner(self) -> Planner:
-        return Boxes()
+    def make_planner(self) -> JobPlanner:
+        return BoxPlanner()
 
     def key(self, job: TupleJob) -> tuple[float, ...]:
         return job.latest, -job.density
@@ -86,8 +86,8 @@ class OptProfitDeadlineDominant(BasicDeadlineDominant):
 
     name: ClassVar[str] = "opt-profit-dd"
 
-    def make_planner(self) -> Planner:
-        return Fragments()
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner()
 
 
 class OptProfitPublishedDeadlineDominant(BasicDeadlineDominant):
@@ -95,8 +95,8 @@ class OptProfitPublishedDeadlineDominant(BasicDeadlineDominant):
 
     name: ClassVar[str] = "opt-profit-published-dd"
 
-    def make_planner(self) -> Planner:
-        return Fragments(published_fragments)
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner(published_fragments)
 
 
 class BasicProfitDominant(LastDitchPolicy):
@@ -120,8 +120,8 @@ class BasicProfitDominant(LastDitchPolicy):
     ) -> None:
         super().__init__(u, trains=trains, worth=worth, restart=restart)
 
-    def make_planner(self) -> Planner:
-        return Boxes()
+    def make_planner(self) -> JobPlanner:
+        return BoxPlanner()
 
     def key(self, job: TupleJob) -> tuple[float, ...]:
         return -job.density, job.latest
@@ -135,8 +135,8 @@ class OptProfitProfitDominant(BasicProfitDominant):
 
     name: ClassVar[str] = "opt-profit-pd"
 
-    def make_planner(self) -> Planner:
-        return Fragments()
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner()
 
 
 class OptProfitPublishedProfitDominant(BasicProfitDominant):
@@ -144,8 +144,8 @@ class OptProfitPublishedProfitDominant(BasicProfitDominant):
 
     name: ClassVar[str] = "opt-profit-published-pd"
 
-    def make_planner(self) -> Planner:
-        return Fragments(published_fragments)
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner(published_fragments)
 
 
 POLICIES: Final = (

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from freshet.model import LeaveBehind, View
 from freshet.policies.tuples.base import Current, TuplePolicy
 from freshet.policies.tuples.fragments import published_fragments
-from freshet.policies.tuples.plan import Boxes, Fragments, Planner
+from freshet.policies.tuples.plan import BoxPlanner, FragmentPlanner, JobPlanner
 from freshet.policies.tuples.queued_jobs import TupleJob
 
 
@@ -33,8 +33,8 @@ class Basic(TuplePolicy):
     rule = "most profit per second"
     checks: ClassVar[bool] = False
 
-    def make_planner(self) -> Planner:
-        return Boxes()
+    def make_planner(self) -> JobPlanner:
+        return BoxPlanner()
 
     def key(self, job: TupleJob) -> tuple[float, ...]:
         return -job.density, job.due
@@ -53,8 +53,8 @@ class OptProfit(Basic):
     name: ClassVar[str] = "opt-profit"
     checks: ClassVar[bool] = True
 
-    def make_planner(self) -> Planner:
-        return Fragments()
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner()
 
     def grown(self, view: View, job: TupleJob) -> TupleJob | LeaveBehind:
         found = super().grown(view, job)
@@ -67,8 +67,8 @@ class OptProfitPublished(OptProfit):
 
     name: ClassVar[str] = "opt-profit-published"
 
-    def make_planner(self) -> Planner:
-        return Fragments(published_fragments)
+    def make_planner(self) -> JobPlanner:
+        return FragmentPlanner(published_fragments)
 
 
 POLICIES: Final = (Basic, OptProfit, OptProfitPublished)

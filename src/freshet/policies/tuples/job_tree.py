@@ -9,7 +9,7 @@ from freshet.model import View
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TreeJob:
     """What an operator does for one tuple in front of the tree.
 
     Args:
@@ -37,13 +37,13 @@ class JobTree:
     ((5.0, 0.0, 0.0), 95.0, 100.0)
     """
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[TreeJob, ...]
 
     @classmethod
     def of(cls, parents: Sequence[int | None], profits: Sequence[float], costs: Sequence[float]) -> JobTree:
         """A tree of given jobs, whose operators are numbered by their places."""
         given = zip(range(len(parents)), parents, profits, costs, strict=True)
-        return cls(tuple(Job(node, parent, profit, cost) for node, parent, profit, cost in given))
+        return cls(tuple(TreeJob(node, parent, profit, cost) for node, parent, profit, cost in given))
 
     @property
     def below(self) -> tuple[float, ...]:
@@ -75,18 +75,18 @@ def job_tree(view: View, operator: int, worth: Mapping[int, float]) -> JobTree:
     >>> view = RecordView.over({0: (1, 2), 1: (), 2: ()}, {0: (1.0, 0.5), 1: (2.0, 1.0), 2: (4.0, 0.25)})
     >>> for job in job_tree(view, 0, {0: 10.0, 1: 8.0}).jobs:
     ...     print(job)
-    Job(node=0, parent=None, profit=0.0, cost=1.0)
-    Job(node=1, parent=0, profit=5.0, cost=1.0)
-    Job(node=2, parent=0, profit=1.0, cost=2.0)
+    TreeJob(node=0, parent=None, profit=0.0, cost=1.0)
+    TreeJob(node=1, parent=0, profit=5.0, cost=1.0)
+    TreeJob(node=2, parent=0, profit=1.0, cost=2.0)
     """
-    jobs: list[Job] = []
+    jobs: list[TreeJob] = []
     waiting: list[tuple[int, int | None, float]] = [(operator, None, 1.0)]
     while waiting:
         number, parent, reach = waiting.pop()
         each = view.operators[number]
         goes = reach * each.selectivity
         profit = goes * sum([worth[query] for query in each.outputs])
-        jobs.append(Job(number, parent, profit, reach * each.cost))
+        jobs.append(TreeJob(number, parent, profit, reach * each.cost))
         place = len(jobs) - 1
         waiting += [(reader, place, goes) for reader in reversed(each.readers)]
     return JobTree(tuple(jobs))

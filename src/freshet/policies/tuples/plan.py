@@ -35,7 +35,7 @@ class Plan:
         return self.profit / max(self.cost, LEAST_COST)
 
 
-class Planner(Protocol):
+class JobPlanner(Protocol):
     """Makes plans, and remembers what follows from costs and worths until it is told to forget it."""
 
     operations: int
@@ -48,13 +48,13 @@ class Planner(Protocol):
         """Costs, worths or queries changed."""
 
 
-class Boxes:
+class BoxPlanner:
     """A box at a time, as in Aurora (WU §4.6.1.1): its profit is what all answers behind it are worth, and its cost is
     its own. It is due before all that is below it has to begin.
 
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView.over({0: (1, 2), 1: (), 2: ()}, {1: (2.0, 1.0), 2: (4.0, 1.0)})
-    >>> Boxes().plan(view, 0, {0: 10.0, 1: 8.0}, rows=5)
+    >>> BoxPlanner().plan(view, 0, {0: 10.0, 1: 8.0}, rows=5)
     Plan(nodes=(0,), profit=18.0, cost=1.0, below=6.0)
     """
 
@@ -77,7 +77,7 @@ class Boxes:
         self._known.clear()
 
 
-class Fragments:
+class FragmentPlanner:
     """The densest fragment of the job tree; if a step itself has a price, also those that come next, as long as that
     raises what is earned per second (WU §4.6.2.2; the prefix of :func:`~freshet.policies.ratio.set_step.best_prefix`).
 
@@ -87,7 +87,7 @@ class Fragments:
 
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView.over({0: (1, 2), 1: (), 2: ()}, {1: (2.0, 1.0), 2: (4.0, 1.0)})
-    >>> Fragments().plan(view, 0, {0: 12.0, 1: 8.0}, rows=5)
+    >>> FragmentPlanner().plan(view, 0, {0: 12.0, 1: 8.0}, rows=5)
     Plan(nodes=(0, 1), profit=12.0, cost=3.0, below=0.0)
     """
 

@@ -20,7 +20,7 @@ SPAN: Final = 2.0
 """Seconds of a cascade of the b-model: bursts are shorter than any validity. The thesis divides the whole time of its
 traces, and does not say how long that is."""
 INPUT: Final = "24 queries, 40 operators, streams by the b-model in cascades of 2 s"
-Found = dict[float, dict[str, list[float]]]
+ScoresBySetting = dict[float, dict[str, list[float]]]
 
 
 def bursty(trial: Trial, **changes: object) -> TupleWorkload:
@@ -28,28 +28,28 @@ def bursty(trial: Trial, **changes: object) -> TupleWorkload:
     return replace(bed(trial, process="b-model", span=SPAN), **changes)  # type: ignore[arg-type]
 
 
-def by_load(trial: Trial) -> Found:
+def by_load(trial: Trial) -> ScoresBySetting:
     """Scores by load."""
     return {load: by_strategy(trial, bursty(trial, load=load)) for load in LOADS}
 
 
-def by_delay(trial: Trial) -> Found:
+def by_delay(trial: Trial) -> ScoresBySetting:
     """Scores by the seconds between event time and arrival."""
     return {delay: by_strategy(trial, bursty(trial, delay=delay)) for delay in DELAYS}
 
 
-def by_bias(trial: Trial, span: float | None = SPAN, biases: Sequence[float] = BIASES) -> Found:
+def by_bias(trial: Trial, span: float | None = SPAN, biases: Sequence[float] = BIASES) -> ScoresBySetting:
     """Scores by the bias of the b-model."""
     return {bias: by_strategy(trial, bursty(trial, bias=bias, span=span)) for bias in biases}
 
 
-def falls(found: Found) -> dict[str, list[float]]:
+def falls(found: ScoresBySetting) -> dict[str, list[float]]:
     """By how much each strategy falls from the first setting to the last."""
     first, *_, last = found.values()
     return {name: minus(first[name], last[name]) for name in STRATEGIES}
 
 
-def readings(found: Found, text: str) -> dict[str, list[float]]:
+def readings(found: ScoresBySetting, text: str) -> dict[str, list[float]]:
     """All scores, by strategy and setting."""
     return {f"{name}, {text} {place:g}": each[name] for place, each in found.items() for name in STRATEGIES}
 
@@ -100,7 +100,7 @@ def _(trial: Trial) -> Measured:
     return falls_less(trial, "pd")
 
 
-def rise(found: Found) -> list[float]:
+def rise(found: ScoresBySetting) -> list[float]:
     """By how much the mean score of all six rises from the least bias to the greatest."""
     even, burst = (mean([found[bias][name] for name in STRATEGIES]) for bias in (BIASES[0], BIASES[-1]))
     return minus(burst, even)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines
 from freshet.reproduce.trial import Trial
 from freshet.reproduce.tuples.claims import DD_FACTORS, PD_FACTORS, SHARING, VARIANCES, by_strategy, of_family
-from freshet.reproduce.tuples.claims_inputs import Found, by_bias, by_delay, by_load
+from freshet.reproduce.tuples.claims_inputs import ScoresBySetting, by_bias, by_delay, by_load
 from freshet.reproduce.tuples.runs import STRATEGIES, TupleRun, bed, scores
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _by_factor(axes: Axes, trial: Trial, word: str, factors: Sequence[float]) ->
     draw_lines(axes, factors, lines)
 
 
-def _by_input(axes: Axes, trial: Trial, found: Callable[[Trial], Found], label: str) -> None:
+def _by_input(axes: Axes, trial: Trial, found: Callable[[Trial], ScoresBySetting], label: str) -> None:
     every = found(trial)
     axes.set(xlabel=label, ylabel=SCORE)
     draw_lines(axes, list(every), {name: [each[name] for each in every.values()] for name in STRATEGIES})
