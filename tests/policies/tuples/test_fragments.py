@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.policies.ratio.set_step import best_prefix
-from freshet.policies.tuples.fragments import allotted, fragments, published_fragments
+from freshet.policies.tuples.fragments import Cut, allotted, fragments, published_fragments
 from freshet.policies.tuples.job_tree import JobTree, job_tree
 from freshet.simulation.view import RecordView
 
@@ -19,7 +19,7 @@ EXAMPLE = JobTree.of([None, 0, 1, 1, 0, 4, 5, 5], [0, 0, 1, 6, 0, 0, 1, 10], [1,
 
 
 @pytest.mark.parametrize("cut", [fragments, published_fragments])
-def test_the_worked_example(cut) -> None:  # type: ignore[no-untyped-def]
+def test_the_worked_example(cut: Cut) -> None:
     ranked = cut(EXAMPLE)
     assert [sorted(each.jobs) for each in ranked] == [[0, 1, 3], [4, 5, 7], [2], [6]]
     assert [each.density for each in ranked] == [2.0, 1.25, 0.25, 0.2]
