@@ -127,9 +127,9 @@ def compare(setting: Setting, make: Callable[[], Policy], **options: Any) -> Non
     for name, times in slow.departed().items():
         np.testing.assert_allclose(fast.departed()[name], times, atol=1e-9, rtol=0)
     for name, times in slow.due().items():
-        for one, other in zip(fast.due()[name], times, strict=True):
+        for ours, theirs in zip(fast.due()[name], times, strict=True):
             # The order of tuples that leave together is not the same by arrival and by expiry.
-            np.testing.assert_allclose(np.sort(one), np.sort(other), atol=1e-9, rtol=0)
+            np.testing.assert_allclose(np.sort(ours), np.sort(theirs), atol=1e-9, rtol=0)
     for one, other in zip(_values(fast), _values(slow), strict=True):
         assert one == pytest.approx(other, abs=1e-9)
     event(f"up to {10 * 2 ** int(slow.work.units // 10).bit_length()} units")

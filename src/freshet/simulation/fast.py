@@ -115,7 +115,7 @@ class FastWorld:
             )  # fmt: skip
             for each in state.node.queues:
                 size = sizes.get(each.stream, TUPLE_BYTES) if each.source is None else behind[each.source]
-                tokens = self._tuples.tokens[each.stream] if each.source is None else []
+                tokens: range | list[int] = self._tuples.tokens[each.stream] if each.source is None else []
                 edge = FastEdge(operator, size, tokens, self._tuples.expire)
                 operator.edges.append(edge)
                 if each.source is not None:
