@@ -114,6 +114,10 @@ def batched(trial: Trial) -> dict[Batching, list[float]]:
     }
 
 
+def _texts(found: Mapping[Batching, list[float]]) -> dict[str, list[float]]:
+    return {str(name): values for name, values in found.items()}
+
+
 def _of_seed(trial: Trial, run: TupleRun, seed: int) -> float:
     return trial.map(simulate, [replace(run, bed=replace(run.bed, seed=seed))])[0].score
 
@@ -128,7 +132,7 @@ def _of_seed(trial: Trial, run: TupleRun, seed: int) -> float:
 def _(trial: Trial) -> Measured:
     found = batched(trial)
     others = [values for name, values in found.items() if name != "none"]
-    return Measured(minus(least(others), found["none"]), dict(found))
+    return Measured(minus(least(others), found["none"]), _texts(found))
 
 
 @claim(
@@ -143,7 +147,7 @@ def _(trial: Trial) -> Measured:
 def _(trial: Trial) -> Measured:
     found = batched(trial)
     pairs = zip(found["fixed length"], found["fixed interval"], strict=True)
-    return Measured(minus(found["intelligent"], [max(pair) for pair in pairs]), dict(found))
+    return Measured(minus(found["intelligent"], [max(pair) for pair in pairs]), _texts(found))
 
 
 def gains(trial: Trial, queries: int, operators: int) -> list[float]:

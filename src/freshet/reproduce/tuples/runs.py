@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -25,7 +25,9 @@ from freshet.simulation.workloads.tuples import TupleWorkload
 
 STRATEGIES: Final = ("basic", "opt-profit", "basic-dd", "opt-profit-dd", "basic-pd", "opt-profit-pd")
 """The six that the thesis compares."""
-_BY_NAME: Final = {policy.name: policy for policy in (*GREEDY, *DEADLINE_AWARE, TupleAuto)}
+_BY_NAME: Final[Mapping[str, Callable[..., TuplePolicy]]] = {
+    policy.name: policy for policy in (*GREEDY, *DEADLINE_AWARE, TupleAuto)
+}
 Batching = Literal["intelligent", "none", "fixed length", "fixed interval"]
 QUICK_SECONDS: Final = 48.0
 FULL_SECONDS: Final = 240.0
@@ -104,11 +106,11 @@ def policy_of(run: TupleRun) -> Policy:
     """The policy of a run."""
     if run.strategy == "rr":
         return RoundRobin()
-    make, trains = _BY_NAME[run.strategy], trains_of(run)
+    policy = _BY_NAME[run.strategy](trains=trains_of(run))
     if run.u is not None:
-        assert issubclass(make, LastDitchPolicy), f"{run.strategy} has no last ditch"
-        return make(run.u, trains=trains)
-    return make(trains=trains)
+        assert isinstance(policy, LastDitchPolicy), f"{run.strategy} has no last ditch"
+        policy.u = run.u
+    return policy
 
 
 def trains_of(run: TupleRun) -> Trains:
