@@ -309,7 +309,7 @@ def run_on_engine(policy: Policy, seed: int, slots: int = 1) -> tuple[dict[str, 
     rows = {}
     for state in world.engine.board.queries:
         world.log.start_reader("test", state.name, "earliest")
-        arrivals, origins = world.log.tuples(world.log.train(state.name, 0, world.log.end(state.name)))
+        arrivals, origins, _ = world.log.tuples(world.log.train(state.name, 0, world.log.end(state.name)))
         rows[state.name] = list(zip(arrivals.tolist(), origins.tolist(), strict=True))
     return rows, world
 

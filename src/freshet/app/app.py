@@ -11,6 +11,7 @@ from freshet.app.declared.checking import Catalog, Checked
 from freshet.app.declared.endpoints import check_options, check_sinks, placed
 from freshet.app.declared.examining import check_residents, examine
 from freshet.app.declared.file import Read, make_importable, read_leniently
+from freshet.app.declared.notes import notes_on
 from freshet.app.declared.optimizing import Ranks, check_mode, ranks_of
 from freshet.app.declared.own import OwnCode
 from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
@@ -353,11 +354,8 @@ class App(OwnCode):
         Raises:
             InvalidApp: With every problem that was found.
         """
-        queries = self.checked(check_residents(self.settings)).queries.values()
-        read = {name for query in queries for name in query.graph.streams}
-        joined = {name for query in queries for name in query.graph.tables}
-        notes = [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
-        return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
+        checked = self.checked(check_residents(self.settings))
+        return notes_on(checked.queries.values(), self.streams, self.tables)
 
     def checked(self, more: Iterable[Problem] = ()) -> Checked:
         """The queries, each after those that it reads, with all columns; it raises these problems with its own."""

@@ -41,7 +41,7 @@ class Admission:
     ) -> None:
         self.log, self.executor, self.clock, self.policy = log, executor, clock, policy
         slots = executor.slots
-        self.board = Board(log.bytes, executor.way, now=clock.now(), workers=slots, idle_workers=slots)
+        self.board = Board(log.bytes, executor.way, log.expiry, now=clock.now(), workers=slots, idle_workers=slots)
         self.time = Timekeeper(self.board, log, executor.parts)
         self.observers = list(observers)
         self.schemas: dict[str, pa.Schema] = {}

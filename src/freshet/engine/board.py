@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size, WaitingInstance
+from freshet.engine.states import EdgeState, Expires, FoldState, OperatorState, QueryState, Size, WaitingInstance
 from freshet.model import Chain, InputWindow, Network, NetworkNode, Promises, Query, version_stream
 from freshet.model.promises.promise import shared
 from freshet.quality import OverheadStatistics
@@ -24,6 +25,7 @@ class Board:
     size: Size
     way: Callable[[Collection[int]], str]
     """The way in which a set of operators would run."""
+    expires: Expires = lambda stream, offset: math.inf
     network: Network = field(default_factory=Network)
     operators: list[OperatorState] = field(default_factory=list)
     queries: list[QueryState] = field(default_factory=list)
@@ -87,7 +89,9 @@ class Board:
         )
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
         kind = FoldState if node.operator.remembers else OperatorState
-        state = kind(node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))
+        state = kind(
+            node, self.size, self.expires, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before))
+        )
         self.operators[node.number : node.number + 1] = [state]
         for edge in edges:
             if edge.window is None:

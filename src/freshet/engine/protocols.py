@@ -84,6 +84,9 @@ class QueueLog(TrainSource, Protocol):
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived, in seconds."""
 
+    def expiry(self, stream: str, offset: int) -> float:
+        """When the tuple at an offset expires, in seconds; infinity: never, or nobody knows."""
+
     def bytes(self, stream: str, first: int, end: int) -> int:
         """Size of a range."""
 

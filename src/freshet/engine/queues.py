@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,6 +134,10 @@ class LogQueues:
             return self.log.arrival(stream, offset) / 1e6
         except Lagged as error:
             return self.log.arrival(stream, error.oldest) / 1e6
+
+    def expiry(self, stream: str, offset: int) -> float:
+        """Infinity: the rows of a log on disk do not carry when they expire."""
+        return math.inf
 
     def bytes(self, stream: str, first: int, end: int) -> int:
         return self.log.bytes(stream, first, end)

@@ -22,6 +22,8 @@ from freshet.quality import OperatorStatistics
 
 Size = Callable[[str, int, int], int]
 """Bytes of a range of a stream."""
+Expires = Callable[[str, int], float]
+"""When the tuple at an offset of a stream expires, in seconds."""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +78,7 @@ class OperatorState:
 
     node: NetworkNode
     size: Size
+    expires: Expires
     edges: tuple[EdgeState, ...]
     kind: str
     ports: int
@@ -127,6 +130,19 @@ class OperatorState:
             return (self.edges[0].head_arrival + self.edges[0].tail_arrival) / 2
         middles = ((edge.head_arrival + edge.tail_arrival) / 2 * edge.waiting for edge in self.edges if edge.waiting)
         return sum(middles) / self.waiting
+
+    @property
+    def left_behind(self) -> int:
+        return 0
+
+    @property
+    def came(self) -> int:
+        return sum([edge.end for edge in self.edges])
+
+    def expiry(self, rank: int = 0) -> float:
+        """When the waiting tuple of a rank expires; with several queues, the least over them."""
+        there = [edge for edge in self.edges if edge.waiting > rank]
+        return min([self.expires(edge.edge.stream, edge.head + rank) for edge in there], default=math.inf)
 
     @property
     def bytes_waiting(self) -> int:

@@ -27,6 +27,13 @@ class Around(Policy):
     def __init__(self, inner: Policy) -> None:
         self.inner = inner
 
+    @property
+    def preempts(self) -> bool:  # type: ignore[override]
+        return self.inner.preempts
+
+    def running(self, view: View) -> Decision:
+        return self.inner.running(view)
+
     def arrived(self, view: View, operators: Iterable[int]) -> None:
         self.inner.arrived(view, operators)
 

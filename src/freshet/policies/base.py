@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from freshet.model import Decision, InstanceView, View
+from freshet.model import NOTHING, Decision, InstanceView, View
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.reason import FEW, Candidate, Reason, candidates
 
@@ -29,6 +29,8 @@ class Policy(ABC):
     """
 
     name: ClassVar[str]
+    preempts: ClassVar[bool] = False
+    """Whether it is asked while a unit runs: see :meth:`running`."""
     rule: str = ""
     """What it prefers, in words."""
 
@@ -53,6 +55,12 @@ class Policy(ABC):
     @abstractmethod
     def decide(self, view: View) -> Decision:
         """What to run next; :data:`~freshet.model.NOTHING` if nothing is worth running now."""
+
+    def running(self, view: View) -> Decision:
+        """What to do while every worker runs a unit, for a policy that :attr:`preempts`. It is asked when tuples have
+        come, and at the time at which its latest decision wanted to be asked again. It may end the unit, and leave
+        tuples behind."""
+        return NOTHING
 
     def why(self, view: View, decision: Decision) -> Reason:
         """The reason for its latest decision; the view must not have changed since."""

@@ -22,6 +22,7 @@ PAPERS: Final = {
     "mavstream": "Runtime optimization of continuous queries: MavStream's run-time optimizer (MAV)",
     "rtstream": "Prediction-based QoS management for real-time data streams: RTStream (RT)",
     "wojoin": "Query processing in data stream management systems: window-oblivious joins (WU ch. 3, Table 5.4)",
+    "tuples": "Query processing in data stream management systems: tuple-based scheduling (WU ch. 4)",
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
@@ -175,7 +176,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream', 'wojoin')
+    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream', 'wojoin', 'tuples')
     """
     return tuple(PAPERS)
 

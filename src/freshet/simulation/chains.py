@@ -1,136 +1,22 @@
-"""Tuples, queues and chains of the fast loop: a tuple is a number, and its departure is worked out at the end."""
+"""Chains of the fast loop: what a unit does to its tuples, whose departures are worked out at the end."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import chain as chained
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.model import Promises
-from freshet.simulation.draws import first_passes
 from freshet.simulation.executor import Departs
+from freshet.simulation.fast_queues import FastEdge, FastOperator, FastToken
 from freshet.simulation.outcome import Floats
 
-FastToken = int
-"""The number of a tuple of any stream."""
-
-
-@dataclass(slots=True, eq=False)
-class FastEdge:
-    """An input of an operator, with its queue: the tokens from ``next`` to ``end``."""
-
-    operator: FastOperator
-    size: int
-    tokens: range | list[FastToken]
-    """All tuples of a source, or what the operator before has given out since the queue was last empty."""
-    next: int = 0
-    end: int = 0
-    head: float = math.inf
-    tail: float = math.inf
-
-    def take(self, limit: int | None, times: Sequence[float]) -> Sequence[FastToken]:
-        """Takes a train."""
-        first, end = self.next, self.end
-        if limit is not None and end - first > limit:
-            end = first + limit
-            self.head = times[self.tokens[end]]
-        else:
-            self.head = math.inf
-        self.next = end
-        return self.tokens[first:end]
-
-    def append(self, tokens: Sequence[FastToken], times: Sequence[float]) -> None:
-        """Adds tuples that come out of the operator before."""
-        assert isinstance(self.tokens, list), "a source brings its own tuples"
-        if self.next == self.end:
-            self.head = times[tokens[0]]
-            self.tokens, self.next = list(tokens), 0
-        else:
-            self.tokens.extend(tokens)
-        self.tail = times[tokens[-1]]
-        self.end = len(self.tokens)
-
-
-@dataclass(slots=True, eq=False)
-class FastOperator:
-    """An operator as policies see it."""
-
-    number: int
-    cost: float
-    selectivity: float
-    kind: str
-    ports: int
-    inputs: tuple[int, ...]
-    readers: tuple[int, ...]
-    outputs: tuple[int, ...]
-    queries: tuple[int, ...]
-    promises: Promises
-    edges: list[FastEdge] = field(default_factory=list)
-    size_in: float = 1.0
-    size_out: float = 1.0
-    pending: int = 0
-    head_arrival: float = math.inf
-    busy: bool = False
-
-    def refresh(self) -> None:
-        """Sums up what waits at its edges."""
-        if len(self.edges) == 1:
-            edge = self.edges[0]
-            self.pending, self.head_arrival = edge.end - edge.next, edge.head
-        else:
-            self.pending = sum([edge.end - edge.next for edge in self.edges])
-            self.head_arrival = min([edge.head for edge in self.edges])
-
-    @property
-    def mean_arrival(self) -> float:
-        """Mean arrival of the waiting tuples, as if those of an edge had come evenly from the first to the last."""
-        if not self.pending:
-            return self.head_arrival
-        if len(self.edges) == 1:
-            return (self.edges[0].head + self.edges[0].tail) / 2
-        total = 0.0
-        for edge in self.edges:
-            waiting = edge.end - edge.next
-            if waiting:
-                total += (edge.head + edge.tail) / 2 * waiting
-        return total / self.pending
-
-    @property
-    def bytes_waiting(self) -> int:
-        """Bytes of the waiting tuples."""
-        return sum(edge.size * (edge.end - edge.next) for edge in self.edges)
-
-
-class FastTuples:
-    """All tuples of a run: arrival times by stream, and what becomes of each by the draws of a seed."""
-
-    def __init__(self, streams: Mapping[str, Floats], seed: int) -> None:
-        self.tokens: dict[str, range] = {}
-        count = 0
-        for name, times in streams.items():
-            self.tokens[name] = range(count, count + len(times))
-            count += len(times)
-        self.arrivals: Floats = np.concatenate([np.empty(0), *streams.values()])
-        self.times: list[float] = self.arrivals.tolist()
-        self._origins = np.concatenate([np.empty(0, np.int64), *(np.arange(len(each)) for each in streams.values())])
-        self._longest = max(map(len, streams.values()), default=0)
-        self._seed = seed
-        self._passed: dict[str, bytes] = {}
-
-    def passed_by(self, name: str, selectivity: float) -> bytes | None:
-        """For each tuple, whether an operator lets it through; None if it lets all through."""
-        if selectivity == 1.0:
-            return None
-        if name not in self._passed:
-            passes = first_passes(self._seed, name, selectivity, self._longest)
-            self._passed[name] = passes[self._origins].tobytes()
-        return self._passed[name]
+ChainMark = tuple[int, list[tuple[int, list[FastToken]]]]
+"""Where a chain is: its runs, and for each of its queues the next tuple and what was left behind."""
 
 
 class FastChain(ABC):
@@ -144,6 +30,7 @@ class FastChain(ABC):
         call: Seconds per call of a box.
         departs: When tuples leave a unit.
         leaves: Whether its output is the output of a query.
+        holes: Whether its queues give what was left behind there.
     """
 
     def __init__(
@@ -155,8 +42,9 @@ class FastChain(ABC):
         call: float,
         departs: Departs,
         leaves: bool,
+        holes: bool = False,
     ) -> None:
-        self.through, self.queues, self.leaves = through, queues, leaves
+        self.through, self.queues, self.leaves, self.holes = through, queues, leaves, holes
         self.first = through[0]
         self._ports = list(zip(self.first.edges, inner, strict=True))
         self.fed = any(source is not None for source in inner)
@@ -181,6 +69,27 @@ class FastChain(ABC):
         Returns the tuples that pass, the end, the calls, and the seconds in boxes.
         """
 
+    def queued(self) -> list[FastEdge]:
+        """Those of its inputs that come from queues."""
+        return [edge for edge, source in self._ports if source is None]
+
+    def mark(self) -> ChainMark:
+        """Where it is, so that a run can be taken back."""
+        return len(self._begins), [(edge.next, list(edge.holes)) for edge in self.queued()]
+
+    def take_back(self, mark: ChainMark, times: Sequence[float]) -> None:
+        """Takes the runs since a mark back; what came since then stays."""
+        runs, places = mark
+        self._forget(runs)
+        for edge, (first, holes) in zip(self.queued(), places, strict=True):
+            edge.next, edge.holes = first, list(holes)
+            edge.head = times[edge.tokens[first]] if first < edge.end else math.inf
+        self.first.refresh()
+
+    @abstractmethod
+    def _forget(self, runs: int) -> None:
+        """Forgets all but the first runs from which tuples left."""
+
     @abstractmethod
     def end(self, tokens: Sequence[FastToken], moment: float) -> None:
         """Ends the unit: if all tuples leave with the unit, those at the end of a query leave now."""
@@ -189,11 +98,11 @@ class FastChain(ABC):
     def _trains(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All tuples from which some left, train by train, and how many there are in each train."""
 
-    def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:
-        """Arrivals and departures of all tuples that left."""
+    def departed(self, moments: Floats) -> tuple[Floats, Floats]:
+        """A moment of each tuple that left (as its arrival), given by token, and when it left."""
         tokens, counts = self._trains()
         if not len(tokens):
-            return arrivals[tokens], np.empty(0)
+            return moments[tokens], np.empty(0)
         departures = np.repeat(np.array(self._begins), counts)
         alive = np.ones(len(tokens), dtype=bool)
         if self._departs != "unit":
@@ -206,7 +115,7 @@ class FastChain(ABC):
             sums = np.cumsum(service)
             firsts = np.cumsum([0, *counts[:-1]])
             departures += sums - np.repeat(sums[firsts] - service[firsts], counts)
-        return arrivals[tokens[alive]], departures[alive]
+        return moments[tokens[alive]], departures[alive]
 
 
 class ListedChain(FastChain):
@@ -249,13 +158,19 @@ class ListedChain(FastChain):
         self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float]
     ) -> Sequence[FastToken]:
         """The tuples that come in, by port: the trains of its queues, and what other chains have given out."""
-        parts = [edge.take(limit, times) if source is None else given[source] for edge, source in self._ports]
+        parts = [
+            given[source] if source is not None else edge.take_holes(limit) if self.holes else edge.take(limit, times)
+            for edge, source in self._ports
+        ]
         self.first.refresh()
         return parts[0] if len(parts) == 1 else list(chained.from_iterable(parts))
 
     def end(self, tokens: Sequence[FastToken], moment: float) -> None:
         if self._departs == "unit":
             self._left(tokens, moment)
+
+    def _forget(self, runs: int) -> None:
+        del self._begins[runs:], self._left_in[runs:]
 
     def _left(self, tokens: Sequence[FastToken], begin: float) -> None:
         self._left_in.append(tokens)
@@ -325,6 +240,9 @@ class CountedChain(FastChain):
             self._begins.append(begin)
         return (first,), end, calls, seconds
 
+    def _forget(self, runs: int) -> None:
+        del self._begins[runs:], self._firsts[runs:], self._ends[runs:]
+
     def end(self, tokens: Sequence[FastToken], moment: float) -> None:
         if self._departs == "unit":
             self._begins.append(moment)
@@ -343,16 +261,3 @@ class CountedChain(FastChain):
                     alive &= np.frombuffer(each, dtype=bool)[tokens]
             tokens, counts = tokens[alive], np.add.reduceat(alive, before, dtype=np.int64)
         return tokens, counts
-
-
-def events_of(streams: Sequence[Floats]) -> tuple[list[float], list[int], list[int]]:
-    """(time, stream, number of its tuples that have come by then), in the order of time; a burst is one event."""
-    times, numbers, ends = [np.empty(0)], [np.empty(0, int)], [np.empty(0, int)]
-    for number, arrivals in enumerate(streams):
-        last = np.flatnonzero(np.append(arrivals[1:] != arrivals[:-1], len(arrivals) > 0))
-        times.append(arrivals[last])
-        numbers.append(np.full(len(last), number))
-        ends.append(last + 1)
-    every, streams_of, ends_of = np.concatenate(times), np.concatenate(numbers), np.concatenate(ends)
-    order = np.lexsort((streams_of, every))
-    return every[order].tolist(), streams_of[order].tolist(), ends_of[order].tolist()

@@ -47,6 +47,29 @@ class Draws:
         return self._whole + self.passes(origins).astype(np.int64)
 
 
+class PartnerAges:
+    """How old the partner of a tuple is in a simulated join: evenly between nothing and the time that the join
+    remembers. Drawn once per (seed, operator, place), like :class:`Draws`.
+
+    >>> ages = PartnerAges(seed=1, name="q.join", lasts=10.0).of(np.arange(1000))
+    >>> bool(0.0 <= ages.min() < 1.0 and 9.0 < ages.max() < 10.0)
+    True
+    """
+
+    def __init__(self, seed: int, name: str, lasts: float) -> None:
+        self._random = np.random.Generator(np.random.Philox(key=[seed, crc32(f"{name} partner".encode())]))
+        self._lasts, self._ages = lasts, np.empty(0)
+
+    def of(self, origins: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Seconds by which the partner of each of these tuples is older."""
+        last = int(origins.max()) if len(origins) else -1
+        while last >= len(self._ages):
+            block = self._random.random(max(4096, len(self._ages))) * self._lasts
+            self._ages = np.concatenate([self._ages, block])
+        ages: NDArray[np.float64] = self._ages[origins]
+        return ages
+
+
 def first_passes(seed: int, name: str, selectivity: float, count: int) -> NDArray[np.bool_]:
     """Which of the first tuples are let through; remembered for short runs, many of which have equal draws."""
     return (_remembered if count <= _SHORT else _drawn)(seed, name, selectivity, count)

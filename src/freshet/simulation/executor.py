@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from freshet.model import (
     UserError,
 )
 from freshet.model.promises.keep import Timing
-from freshet.simulation.draws import Draws
+from freshet.simulation.draws import Draws, PartnerAges
 from freshet.simulation.log import SimulatedLog, Tuples, microseconds
 from freshet.simulation.memory import FoldMemory, together
 from freshet.simulation.pairs import PairDraws
@@ -88,6 +89,19 @@ class _Work:
     name: str
     profile: Profile
     draws: Draws | PairDraws | None
+    partners: PartnerAges | None = None
+    """Of a join: how much older the partners of its tuples are."""
+    valid: tuple[float, ...] = ()
+    """Of a join: for each port, for how many seconds the tuples of the other ports are worth answering."""
+
+    def paired(self, inputs: Sequence[Tuples]) -> Tuples:
+        """The tuples that come in at all ports. A pair expires with the first of its two."""
+        every = together(inputs)
+        if self.partners is None:
+            return every
+        valid = np.repeat(self.valid, [len(each.arrivals) for each in inputs])
+        partners = every.arrivals - self.partners.of(every.origins) + valid
+        return every._replace(expiries=np.minimum(every.expiries, partners))
 
 
 class SimulatedExecutor:
@@ -100,6 +114,7 @@ class SimulatedExecutor:
         slots: Units that may run at once.
         seed: Of the :class:`~freshet.simulation.draws.Draws`.
         departs: When tuples leave a unit.
+        validity: Seconds for which tuples are worth answering, by stream; by default for ever.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -116,8 +131,13 @@ class SimulatedExecutor:
         slots: int = 1,
         seed: int = 0,
         departs: Departs = "tuple",
+        validity: Mapping[str, float] | None = None,
     ) -> None:
         self._log, self._clock = log, clock
+        self._validity = dict(validity or {})
+        """Seconds for which the tuples of a stream or of an output are worth answering."""
+        self._valid: dict[int, float] = {}
+        """The same, of what operators give out."""
         self._profiles, self._overhead, self._call, self._seed = profiles, overhead, call, seed
         self.slots = slots
         self._departs = departs
@@ -135,10 +155,23 @@ class SimulatedExecutor:
         for node in network.new_to(self._nodes):
             profile = self._profiles[node.operator.name]
             self._nodes[node.number] = node
-            self._works[node.number] = _Work(node.operator.name, profile, self._draws(node.name, profile))
+            self._works[node.number] = self._work(node, profile)
             self._measure(node, profile)
         self._log.sizes.update({query: self._behind[network.root(query)] for query in network})
+        self._validity.update({query: self._valid[network.root(query)] for query in network})
         return dict.fromkeys(network, pa.schema([]))
+
+    def _work(self, node: NetworkNode, profile: Profile) -> _Work:
+        valid = [
+            self._validity.get(edge.stream, math.inf) if edge.source is None else self._valid[edge.source]
+            for edge in node.queues
+        ]
+        self._valid[node.number] = min(valid)
+        name, partners = node.operator.name, None
+        if profile.lasts is not None and profile.slide is None and len(valid) > 1:
+            partners = PartnerAges(self._seed, name, profile.lasts)
+        others = tuple(min([*valid[:port], *valid[port + 1 :]], default=math.inf) for port in range(len(valid)))
+        return _Work(name, profile, self._draws(node.name, profile), partners, others)
 
     def _draws(self, name: str, profile: Profile) -> Draws | PairDraws | None:
         if profile.pairs:
@@ -151,7 +184,7 @@ class SimulatedExecutor:
 
     def origins(self, stream: str, first: int, end: int) -> NDArray[np.int64]:
         """Where tuples of a stream come from."""
-        return self._log.tuples(Train(stream, first, end))[1]
+        return self._log.tuples(Train(stream, first, end)).origins
 
     def _measure(self, node: NetworkNode, profile: Profile) -> None:
         """Finds how large tuples are in front of an operator and behind it."""
@@ -205,19 +238,16 @@ class SimulatedExecutor:
         return upto
 
     def _stage(self, unit: str, written: Sequence[tuple[str, Tuples]]) -> tuple[SegmentFile, ...]:
-        some = [(stream, tuples) for stream, tuples in written if len(tuples[0])]
+        some = [(stream, tuples) for stream, tuples in written if len(tuples.arrivals)]
         self._log.stage(unit, [tuples for _, tuples in some])
-        members = tuple((stream, len(tuples[0]), place, 0, 0, 0) for place, (stream, tuples) in enumerate(some))
+        members = tuple((stream, len(tuples.arrivals), place, 0, 0, 0) for place, (stream, tuples) in enumerate(some))
         return (SegmentFile(unit, 0, members),) if members else ()
 
     def _tuples(self, each: Input, given: Sequence[Tuples], share: float) -> Tuples:
         if not isinstance(each, Train):
             return given[each]
-        arrivals, origins = self._log.tuples(each)
-        if each.keep is None:
-            return arrivals, origins
-        kept = kept_mask(replace(each, keep=each.keep.read(share)))
-        return arrivals[kept], origins[kept]
+        tuples = self._log.tuples(each)
+        return tuples if each.keep is None else tuples.at(kept_mask(replace(each, keep=each.keep.read(share))))
 
     def finished(self) -> Sequence[UnitResult]:
         results = []
@@ -267,22 +297,24 @@ class _UnitRun:
         """What a chain did, what it gives out, and when it was done."""
         runs: list[OperatorRun] = []
         self._dropped = []
-        entered = tuple([len(tuples[0]) for tuples in inputs]) if chain.tells_ports else ()
+        entered = tuple([len(tuples.arrivals) for tuples in inputs]) if chain.tells_ports else ()
         parts = [(number,) for number in chain.nodes] if self._departs == "box" else [chain.nodes]
         for nodes in parts:
             tuples, departures, moment = self._pass(nodes, inputs, moment, runs)
             inputs = [tuples]
         own = None if self._departs == "unit" else departures
-        rows, dropped = len(tuples[0]), tuple(self._dropped)
-        result = ChainResult(chain, rows, tuple(runs), tuples[0], own, dropped=dropped, entered=entered)
+        rows, dropped = len(tuples.arrivals), tuple(self._dropped)
+        result = ChainResult(
+            chain, rows, tuple(runs), tuples.arrivals, own, tuples.expiries, dropped=dropped, entered=entered
+        )
         return result, tuples, moment
 
     def _pass(
         self, nodes: Sequence[int], inputs: Sequence[Tuples], moment: float, runs: list[OperatorRun]
     ) -> tuple[Tuples, NDArray[np.float64], float]:
         """Lets each tuple pass some operators before the next one begins; returns what comes out, when, and the end."""
-        arrivals, origins = together(inputs)
-        rows = len(arrivals)
+        tuples = self._works[nodes[0]].paired(inputs)
+        rows = len(tuples.arrivals)
         # Seconds of each tuple. The last place is for what windows give out; it comes after all of them.
         service = np.zeros(rows + 1)
         places = np.arange(rows)
@@ -291,14 +323,14 @@ class _UnitRun:
             work, entered = self._works[number], len(places)
             cost, draws = work.profile.cost, work.draws
             service += cost * np.bincount(places, minlength=rows + 1)
-            ports = inputs if number == nodes[0] else [(arrivals, origins)]
+            ports = inputs if number == nodes[0] else [tuples]
             closed = self._remember(work, ports) if work.profile.lasts is not None else None
             if closed is not None:
-                arrivals, origins = closed
-                places = np.full(len(arrivals), rows)
+                tuples = closed
+                places = np.full(len(tuples.arrivals), rows)
             elif draws is not None:
-                kept = drawn(draws, origins, [each for _, each in inputs])
-                arrivals, origins, places = arrivals[kept], origins[kept], places[kept]
+                kept = drawn(draws, tuples.origins, [each.origins for each in inputs])
+                tuples, places = tuples.at(kept), places[kept]
             seconds = entered * cost
             if work.profile.out_cost:
                 service += work.profile.out_cost * np.bincount(places, minlength=rows + 1)
@@ -307,7 +339,7 @@ class _UnitRun:
             calls += bool(entered or len(places))
         departures = moment + calls * self._call + np.cumsum(service)
         self.calls += calls
-        return (arrivals, origins), departures[places], float(departures[-1])
+        return tuples, departures[places], float(departures[-1])
 
     def _remember(self, work: _Work, inputs: Sequence[Tuples]) -> Tuples | None:
         """Updates what an operator remembers; returns what comes out of a window."""

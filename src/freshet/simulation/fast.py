@@ -4,69 +4,39 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import MadeUp, bind
-from freshet.engine.board import Board
-from freshet.model import Chain, InstanceView, QueryView, RunStep, Shed, Step, UserError
+from freshet.model import Chain, Decision, RunStep, Shed, Step, UserError
 from freshet.policies import Policy
-from freshet.quality import OperatorStatistics, OverheadStatistics
-from freshet.simulation.chains import (
-    CountedChain,
-    FastChain,
-    FastEdge,
-    FastOperator,
-    FastTuples,
-    ListedChain,
-    events_of,
-)
-from freshet.simulation.executor import Departs, Profile, way_of
-from freshet.simulation.log import TUPLE_BYTES
+from freshet.simulation.chains import ChainMark, CountedChain, FastChain, ListedChain
+from freshet.simulation.executor import Departs, Profile
+from freshet.simulation.fast_queues import FastEdge, FastOperator, FastTuples, events_of
+from freshet.simulation.fast_view import FastShape, FastView, board_of
+from freshet.simulation.log import TUPLE_BYTES, expiries_of
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import joined, operations
 from freshet.simulation.world import SimulatedQuery, profiles_of
 
 
-@dataclass(slots=True)
-class _View:
-    """What the policy sees."""
-
-    operators: list[FastOperator]
-    queries: Sequence[QueryView]
-    board: Board
-    ready: dict[int, None] = field(default_factory=dict)
-    now: float = 0.0
-    deciding: float = 0.0
-    workers: int = 1
-    idle_workers: int = 1
-    instances: Sequence[InstanceView] = ()
-
-    def overhead(self, nodes: Collection[int] = ()) -> float:
-        return self.board.overhead(nodes)
-
-
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    """Operators that run together, cut into chains as the engine cuts them."""
+class _Run:
+    """What a unit does.
 
-    nodes: tuple[int, ...]
-    chains: tuple[FastChain, ...]
-    fused: tuple[FastEdge, ...]
+    Args:
+        given: The tuples that pass each of its chains.
+        end: When it ends.
+        calls: Calls of boxes.
+        seconds: Seconds in boxes.
+    """
 
-    def fits(self) -> bool:
-        """Whether all of them would run now, in exactly this way."""
-        for edge in self.fused:
-            if edge.end != edge.next:
-                return False
-        for chain in self.chains:  # noqa: SIM110 (faster)
-            # Chains that others feed run together with those.
-            if not chain.first.pending and not chain.fed:
-                return False
-        return True
+    given: Sequence[Sequence[int]]
+    end: float
+    calls: int
+    seconds: float
 
 
 class FastWorld:
@@ -99,6 +69,8 @@ class FastWorld:
         seed: int = 0,
         departs: Departs = "tuple",
         sizes: Mapping[str, int] | None = None,
+        validity: Mapping[str, float] | None = None,
+        created: Mapping[str, Floats] | None = None,
     ) -> None:
         profiles = profiles_of(queries)
         for name, profile in profiles.items():
@@ -110,16 +82,18 @@ class FastWorld:
         self._overhead, self._call, self._departs = overhead, call, departs
         self._priced = overhead != 0.0 or call != 0.0
         self._operation, self._counted, self._paid = operation, counted, 0
-        self._tuples = FastTuples(streams, seed)
+        self._tuples = FastTuples(streams, seed, expiries_of(streams, validity or {}, created or {}))
         self._times = self._tuples.times
         self._promises = {query.name: query.promises for query in queries}
-        self._board = _board(queries, profiles, overhead, call)
+        self._board = board_of(queries, profiles, overhead, call)
         self._edges: dict[str, FastEdge] = {}
-        self._view = _View(self._operators(sizes or {}, profiles), self._board.queries, self._board)
+        self._view = FastView(self._operators(sizes or {}, profiles), self._board.queries, self._board)
         self._leaving: list[tuple[FastChain, list[str]]] = []
-        self._shapes: dict[tuple[int, ...], _Shape] = {}
-        self._chains: dict[tuple[Sequence[int], Sequence[int | None], Sequence[str], bool], FastChain] = {}
+        self._shapes: dict[tuple[int, ...], FastShape] = {}
+        self._chains: dict[tuple[Sequence[int], Sequence[int | None], Sequence[str], bool, bool], FastChain] = {}
         self._steps: deque[Step] = deque()
+        self._behind = 0
+        """Tuples that were left behind and still wait for a step."""
         self._again: float | None = None
         names = sorted(streams)
         self._events = events_of([streams[name] for name in names])
@@ -141,7 +115,8 @@ class FastWorld:
             )  # fmt: skip
             for each in state.node.queues:
                 size = sizes.get(each.stream, TUPLE_BYTES) if each.source is None else behind[each.source]
-                edge = FastEdge(operator, size, self._tuples.tokens[each.stream] if each.source is None else [])
+                tokens: range | list[int] = self._tuples.tokens[each.stream] if each.source is None else []
+                edge = FastEdge(operator, size, tokens, self._tuples.expire)
                 operator.edges.append(edge)
                 if each.source is not None:
                     self._edges[each.stream] = edge
@@ -158,31 +133,31 @@ class FastWorld:
 
     # The loop
 
-    def run(self) -> None:
-        """Runs until all tuples are processed."""
+    def run(self, until: float = math.inf) -> None:
+        """Runs until all tuples are processed, or until the first unit that ends at a time or later."""
         ready, steps, asks = self._view.ready, self._steps, MOST_ASKS
-        while True:
-            if not ready and not steps:
+        while self.now < until:
+            if not ready and not steps and not self._behind:
                 if self._next == math.inf:
                     return
                 self._wait(math.inf)
                 asks = MOST_ASKS
                 continue
             if not steps:
-                self._decide()
-                asks = asks - 1 if steps else 0
+                asks = asks - 1 if self._decide() else 0
             shape = None
             while shape is None and steps:
                 step = steps.popleft()
-                shape = self._bind(step.nodes)
+                shape = self._bind(step)
             if shape is not None:
                 self._run(shape, step.rows)
                 asks = MOST_ASKS
-            elif ready and not asks:
+            elif (ready or self._behind) and not asks:
                 asks = MOST_ASKS
                 self._wait(self._again if self._again is not None and self._again > self.now else self.now + LOOK_AGAIN)
 
-    def _decide(self) -> None:
+    def _decide(self) -> bool:
+        """Asks the policy; returns whether it wants something done."""
         view, steps = self._view, self._steps
         view.now = self.now
         decision = self.policy.decide(view)
@@ -198,9 +173,20 @@ class FastWorld:
                 steps.append(action.step)
             elif isinstance(action, Shed):
                 raise UserError("FastWorld runs every tuple: use World for a policy that thins queries")
+        self._leave_behind(decision)
         self._again = decision.again
-        if not steps and self._again is None and self._next == math.inf:
+        if not decision.actions and self._again is None and self._next == math.inf:
             raise UserError(f"policy {self.policy.name} declines to run what waits, and nothing more will come")
+        return bool(decision.actions)
+
+    def _leave_behind(self, decision: Decision) -> None:
+        """Passes over tuples that cannot be in time any more."""
+        for action in decision.left_behind:
+            operator = self._view.operators[action.node]
+            self._behind += sum([edge.leave(action.before, self._times) for edge in operator.edges])
+            operator.refresh()
+            if not operator.pending:
+                self._view.ready.pop(operator.number, None)
 
     def _wait(self, until: float) -> None:
         """Lets time pass until tuples come, but not beyond a moment."""
@@ -233,85 +219,140 @@ class FastWorld:
 
     # Steps
 
-    def _bind(self, nodes: tuple[int, ...]) -> _Shape | None:
+    def _bind(self, step: Step) -> FastShape | None:
         """The part of a step that would run now; None if nothing would."""
-        shape = self._shapes.get(nodes)
+        nodes, holes = step.nodes, step.holes
+        shape = None if holes else self._shapes.get(nodes)
         if shape is not None and shape.fits():
             return shape
         operators, board = self._view.operators, self._board
         for number in nodes:
             for state, edge in zip(board.operators[number].edges, operators[number].edges, strict=True):
-                state.waiting = edge.end - edge.next
+                state.waiting = len(edge.holes) if holes and number == nodes[0] else edge.end - edge.next
         unit = bind(board, Step(nodes), "", 1, MadeUp(), lambda chains: ())
         if unit is None:
             return None
         feeding = {each for chain in unit.chains for each in chain.inputs if isinstance(each, int)}
-        chains = tuple(self._chain(chain, place in feeding) for place, chain in enumerate(unit.chains))
-        shape = _Shape(unit.nodes, chains, tuple(edge for chain in chains for edge in chain.fused))
-        if len(unit.nodes) == len(nodes):
+        chains = tuple(
+            self._chain(chain, place in feeding, holes and chain.nodes[0] == nodes[0])
+            for place, chain in enumerate(unit.chains)
+        )
+        shape = FastShape(unit.nodes, chains, tuple(edge for chain in chains for edge in chain.fused))
+        if len(unit.nodes) == len(nodes) and not holes:
             self._shapes[nodes] = shape
         return shape
 
-    def _chain(self, chain: Chain, feeds: bool) -> FastChain:
+    def _chain(self, chain: Chain, feeds: bool, holes: bool) -> FastChain:
         """A chain that runs in this way, and that feeds others of its unit or does not."""
         inner = tuple([each if isinstance(each, int) else None for each in chain.inputs])
-        key = chain.nodes, inner, chain.writes, feeds
+        key = chain.nodes, inner, chain.writes, feeds, holes
         made = self._chains.get(key)
         if made is None:
-            made = self._chains[key] = self._made(chain, inner, feeds)
+            made = self._chains[key] = self._made(chain, inner, feeds, holes)
         return made
 
-    def _made(self, chain: Chain, inner: Sequence[int | None], feeds: bool) -> FastChain:
+    def _made(self, chain: Chain, inner: Sequence[int | None], feeds: bool, holes: bool) -> FastChain:
         through = [self._view.operators[number] for number in chain.nodes]
         queues = [self._edges[stream] for stream in chain.writes if stream in self._edges]
         outputs = [name for name in chain.writes if name in self._promises]
         nodes = [self._board.operators[each.number].node.name for each in through]
         passed = [self._tuples.passed_by(name, each.selectivity) for name, each in zip(nodes, through, strict=True)]
-        asked = feeds or bool(queues)
+        asked = feeds or bool(queues) or holes
         counted = not asked and inner == (None,) and isinstance(through[0].edges[0].tokens, range)
         kind = CountedChain if counted else ListedChain
-        made = kind(through, inner, queues, passed, self._call, self._departs, bool(outputs))
+        made = kind(through, inner, queues, passed, self._call, self._departs, bool(outputs), holes)
         if outputs:
             self._leaving.append((made, outputs))
         return made
 
-    def _run(self, shape: _Shape, limit: int | None) -> None:
-        view, ready, work, times = self._view, self._view.ready, self.work, self._times
-        moment = self.now + self._overhead
-        given: list[Sequence[int]] = []
-        calls = 0
+    def _run(self, shape: FastShape, limit: int | None) -> None:
+        view, ready, work = self._view, self._view.ready, self.work
+        marks = [chain.mark() for chain in shape.chains] if self.policy.preempts else []
+        run = self._attempt(shape, limit)
         for chain in shape.chains:
-            first = chain.first
-            passed, moment, called, seconds = chain.run(given, limit, times, moment)
-            first.busy = True
-            ready.pop(first.number, None)
-            given.append(passed)
-            calls += called
-            work.processing += seconds
+            chain.first.busy = True
+            ready.pop(chain.first.number, None)
         view.idle_workers = 0
         if self.now > view.now:
             # Deciding took time.
             self._admit(self.now)
-        while self._next <= moment:
+        if marks:
+            run = self._watch(shape, run, marks)
+        while self._next <= run.end:
             # Tuples that come on the way are taken in when they come.
             self._admit(self._next)
-        view.now = self.now = moment
+        view.now = self.now = run.end
         view.idle_workers = 1
+        if self._behind:
+            self._behind = sum([operator.left_behind for operator in view.operators])
         work.units += 1
-        work.calls += calls
+        work.calls += run.calls
+        work.processing += run.seconds
         for chain in shape.chains:
             first = chain.first
             first.busy = False
             if first.pending:
                 ready.setdefault(first.number)
         if self._priced:
-            overhead = self._overhead + self._call * calls
+            overhead = self._overhead + self._call * run.calls
             work.overhead += overhead
             self._board.ran(shape.nodes, overhead)
         self.policy.completed(view, shape.nodes)
-        for chain, tokens in zip(shape.chains, given):  # noqa: B905 (faster)
+        for chain, tokens in zip(shape.chains, run.given):  # noqa: B905 (faster)
             if tokens:
                 self._give(chain, tokens)
+
+    def _attempt(self, shape: FastShape, limit: int | None) -> _Run:
+        """Runs chains over at most some tuples of each queue, from now on."""
+        moment, calls, seconds = self.now + self._overhead, 0, 0.0
+        given: list[Sequence[int]] = []
+        for chain in shape.chains:
+            passed, moment, called, spent = chain.run(given, limit, self._times, moment)
+            given.append(passed)
+            calls += called
+            seconds += spent
+        return _Run(given, moment, calls, seconds)
+
+    def _watch(self, shape: FastShape, run: _Run, marks: Sequence[ChainMark]) -> _Run:
+        """Asks the policy whenever something happens while a unit runs; returns what the unit does until it ends."""
+        view = self._view
+        while True:
+            alarm = math.inf if self._again is None or self._again <= view.now else self._again
+            moment = min(self._next, alarm)
+            if moment > run.end:
+                return run
+            self._admit(moment)
+            self._again = None
+            decision = self.policy.running(view)
+            self._leave_behind(decision)
+            self._again = decision.again
+            if decision.preempts:
+                return self._cut_short(shape, run, marks)
+
+    def _cut_short(self, shape: FastShape, run: _Run, marks: Sequence[ChainMark]) -> _Run:
+        """What a unit has done when the tuple that it is at now has passed; the others wait again.
+
+        Only units over one train are cut short: of several trains, nobody could say how far each is.
+        """
+        taken = [len(before) - len(edge.holes) if chain.holes else edge.next - first
+                 for chain, (_, places) in zip(shape.chains, marks, strict=True)
+                 for edge, (first, before) in zip(chain.queued(), places, strict=True)]  # fmt: skip
+        if sum(map(bool, taken)) != 1:
+            return run
+        low, high = 1, max(taken)
+        while low < high:
+            middle = (low + high) // 2
+            self._take_back(shape, marks)
+            if self._attempt(shape, middle).end >= self._view.now:
+                high = middle
+            else:
+                low = middle + 1
+        self._take_back(shape, marks)
+        return self._attempt(shape, low)
+
+    def _take_back(self, shape: FastShape, marks: Sequence[ChainMark]) -> None:
+        for chain, mark in zip(shape.chains, marks, strict=True):
+            chain.take_back(mark, self._times)
 
     def _give(self, chain: FastChain, tokens: Sequence[int]) -> None:
         """Takes what came out of a chain to where it goes."""
@@ -329,9 +370,16 @@ class FastWorld:
 
     def departed(self) -> Departed:
         """Arrivals and departures of the output tuples of each query, in the order in which they left."""
+        return self._left(self._tuples.arrivals)
+
+    def due(self) -> Departed:
+        """Expiries and departures of the output tuples of each query, in the order in which they left."""
+        return self._left(self._tuples.expiries)
+
+    def _left(self, moments: Floats) -> Departed:
         parts: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in self._promises}
         for chain, outputs in self._leaving:
-            left = chain.departed(self._tuples.arrivals)
+            left = chain.departed(moments)
             for name in outputs:
                 parts[name].append(left)
         return joined(parts)
@@ -339,16 +387,3 @@ class FastWorld:
     def outcome(self, until: float | None = None) -> SimulationOutcome:
         """The quality of all outputs, from 0 until now or until a time."""
         return outcome(self.departed(), self._promises, self.now, self.work, until)
-
-
-def _board(queries: Sequence[SimulatedQuery], profiles: Mapping[str, Profile], overhead: float, call: float) -> Board:
-    """The engine's record of the network and of overheads, without what waits."""
-    calls = OverheadStatistics.given(overhead + call)
-    board = Board(lambda stream, first, end: 0, partial(way_of, call), calls=calls)
-    for query in queries:
-        board.add(query.query())
-    for operator in board.operators:
-        profile = profiles[operator.node.name]
-        operator.statistics = OperatorStatistics.given(profile.cost, profile.selectivity)
-    board.learn()
-    return board

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,27 @@ from freshet.log.kinds import ReaderKind
 from freshet.log.marks import Marks
 from freshet.model import Commit, Instance, Missing, Start, Train, UserError
 
-Tuples = tuple[NDArray[np.float64], NDArray[np.int64]]
-"""Arrival times, and the offsets in the source stream that the tuples come from."""
+Floats = NDArray[np.float64]
+
+
+class Tuples(NamedTuple):
+    """Tuples of a simulated stream.
+
+    Args:
+        arrivals: When they arrived.
+        origins: The offsets in the source stream that they come from.
+        expiries: When they expire; infinity: never.
+    """
+
+    arrivals: Floats
+    origins: NDArray[np.int64]
+    expiries: Floats
+
+    def at(self, places: NDArray[np.intp] | NDArray[np.bool_]) -> Tuples:
+        """Some of them, by place or by a mask."""
+        return Tuples(self.arrivals[places], self.origins[places], self.expiries[places])
+
+
 TUPLE_BYTES: Final = 100
 """Default size of a tuple."""
 
@@ -27,11 +46,26 @@ def microseconds(seconds: float) -> int:
     return math.floor(seconds * 1e6)
 
 
+def expiries_of(
+    streams: Mapping[str, Floats], validity: Mapping[str, float], created: Mapping[str, Floats]
+) -> dict[str, Floats]:
+    """When the tuples of streams expire: at the event time, or else the arrival, plus the validity of the stream
+    (WU §4.3.1). Without a validity they never do.
+
+    >>> expiries_of({"s": np.array([1.0, 2.0])}, {"s": 5.0}, {"s": np.array([0.5, 0.5])})["s"].tolist()
+    [5.5, 5.5]
+    """
+    return {
+        name: np.full(len(times), math.inf) if name not in validity else created.get(name, times) + validity[name]
+        for name, times in streams.items()
+    }
+
+
 class _Source:
     """A stream with arrivals that are known beforehand."""
 
-    def __init__(self, times: NDArray[np.float64]) -> None:
-        self.arrivals = times
+    def __init__(self, times: Floats, expiries: Floats) -> None:
+        self.arrivals, self.expiries = times, expiries
         self.origins = np.arange(len(times))
         self.end = 0
         self.beat: int | None = None
@@ -50,17 +84,19 @@ class _Queue:
     def __init__(self) -> None:
         self.arrivals = np.empty(64)
         self.origins = np.empty(64, dtype=np.int64)
+        self.expiries = np.empty(64)
         self.end = 0
         self.marks = Marks()
 
     def extend(self, tuples: Tuples) -> None:
-        arrivals, origins = tuples
-        end = self.end + len(arrivals)
+        end = self.end + len(tuples.arrivals)
         if end > len(self.arrivals):
             self.arrivals = np.resize(self.arrivals, 2 * end)
             self.origins = np.resize(self.origins, 2 * end)
-        self.arrivals[self.end : end] = arrivals
-        self.origins[self.end : end] = origins
+            self.expiries = np.resize(self.expiries, 2 * end)
+        self.arrivals[self.end : end] = tuples.arrivals
+        self.origins[self.end : end] = tuples.origins
+        self.expiries[self.end : end] = tuples.expiries
         self.end = end
 
     def watermark(self, offset: int) -> int | None:
@@ -76,6 +112,7 @@ class SimulatedLog(MadeUp):
         sizes: Bytes of a tuple, by stream; the executor adds those behind operators.
         beats: Moments at which all streams report event time, so that windows close while nothing comes.
         quiet: Whether arrivals wake nobody, because instances of periodic queries see them at their releases.
+        expiries: When tuples expire, by stream; by default never.
 
     >>> from freshet.engine import VirtualClock
     >>> clock = VirtualClock()
@@ -94,14 +131,16 @@ class SimulatedLog(MadeUp):
     def __init__(
         self,
         clock: Clock,
-        streams: Mapping[str, NDArray[np.float64]],
+        streams: Mapping[str, Floats],
         sizes: Mapping[str, int] | None = None,
         beats: Sequence[float] = (),
         quiet: bool = False,
+        expiries: Mapping[str, Floats] | None = None,
     ) -> None:
         self._clock, self._quiet = clock, quiet
         self.sizes = dict(sizes or {})
-        self._sources = {name: _Source(times) for name, times in streams.items()}
+        expire = expiries_of(streams, {}, {}) | dict(expiries or {})
+        self._sources = {name: _Source(times, expire[name]) for name, times in streams.items()}
         self._streams: dict[str, _Source | _Queue] = dict(self._sources)
         self._due = [(float(times[0]), name) for name, times in streams.items() if len(times)]
         heapq.heapify(self._due)
@@ -176,6 +215,9 @@ class SimulatedLog(MadeUp):
     def arrival(self, stream: str, offset: int) -> float:
         return float(self._streams[stream].arrivals[offset])
 
+    def expiry(self, stream: str, offset: int) -> float:
+        return float(self._streams[stream].expiries[offset])
+
     def size(self, stream: str) -> int:
         """Bytes of a tuple."""
         return self.sizes.get(stream, TUPLE_BYTES)
@@ -188,9 +230,9 @@ class SimulatedLog(MadeUp):
         return {}
 
     def tuples(self, train: Train) -> Tuples:
-        """Arrivals and origins of a train."""
-        stream = self._streams[train.stream]
-        return stream.arrivals[train.first : train.end], stream.origins[train.first : train.end]
+        """What a train holds."""
+        stream, places = self._streams[train.stream], slice(train.first, train.end)
+        return Tuples(stream.arrivals[places], stream.origins[places], stream.expiries[places])
 
     def stage(self, file: str, members: Sequence[Tuples]) -> None:
         """Keeps what a unit writes until the commit of its file."""

@@ -12,14 +12,14 @@ from freshet.model.operators import earliest
 from freshet.simulation.log import SimulatedLog, Tuples
 
 Microseconds = NDArray[np.int64]
-NOTHING: Tuples = (np.empty(0), np.empty(0, dtype=np.int64))
+NOTHING: Tuples = Tuples(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def together(parts: Sequence[Tuples]) -> Tuples:
     """Tuples of several inputs, one input after the other."""
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate([arrivals for arrivals, _ in parts]), np.concatenate([origins for _, origins in parts])
+    return Tuples(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class FoldMemory:
@@ -39,10 +39,12 @@ class FoldMemory:
 
     def take(self, inputs: Sequence[Tuples]) -> Tuples:
         """Remembers tuples, by port, and forgets those that no longer count. Returns what comes out of a window as time
-        passes: a row for each boundary at which a tuple counts, with the newest of these as its origin."""
+        passes: a row for each boundary at which a tuple counts. Its origin is the newest of these, and it expires with
+        that one: what else a window remembers may be older than any tuple is worth answering (WU §4.3.1, read so that
+        a window can be in time at all)."""
         after = earliest(self._state.after)
         remembered = [together([kept, new]) for kept, new in zip(self._kept, inputs, strict=True)]
-        times = [np.floor(arrivals * 1e6).astype(np.int64) for arrivals, _ in remembered]
+        times = [np.floor(each.arrivals * 1e6).astype(np.int64) for each in remembered]
         for port, new in enumerate(inputs):
             stream = state_stream(self._state.fold, port)
             self.appended.append((stream, new))
@@ -50,7 +52,7 @@ class FoldMemory:
         if self._slide is None or after is None:
             return NOTHING
         newest = np.array(list(self._closed(times[0], after, self._slide)), dtype=np.int64)
-        return remembered[0][0][newest], remembered[0][1][newest]
+        return remembered[0].at(newest)
 
     def _expired(self, times: Microseconds, after: int | None) -> int:
         """How many of the oldest tuples no longer count."""

@@ -50,12 +50,14 @@ class Record:
         self.promises: dict[str, Promises] = {}
         self.work = Work()
         self._trains: dict[str, list[tuple[Floats, Floats]]] = {}
+        self._due: dict[str, list[tuple[Floats, Floats]]] = {}
 
     def tell(self, event: Event) -> None:
         match event:
             case Added():
                 self.promises[event.query] = event.promises
                 self._trains[event.query] = []
+                self._due[event.query] = []
             case Decided():
                 self.work.decisions += 1
                 self.work.scheduling += event.seconds
@@ -77,10 +79,16 @@ class Record:
                 if stream in self._trains:
                     left = np.full(done.rows_out, event.now) if done.departures is None else done.departures
                     self._trains[stream].append((np.asarray(done.arrivals), left))
+                    if done.expiries is not None:
+                        self._due[stream].append((done.expiries, left))
 
     def departed(self) -> Departed:
         """What has departed, by query."""
         return joined(self._trains)
+
+    def due(self) -> Departed:
+        """When what has departed expired or will expire, in place of its arrival."""
+        return joined(self._due)
 
 
 NONE: Final[tuple[Floats, Floats]] = (np.empty(0), np.empty(0))

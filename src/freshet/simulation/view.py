@@ -30,6 +30,14 @@ class OperatorRecord:
     bytes_waiting: int = 0
     size_in: float = 1.0
     size_out: float = 1.0
+    came: int = 0
+    left_behind: int = 0
+    expiries: Sequence[float] = ()
+    """When its waiting tuples expire, by rank."""
+
+    def expiry(self, rank: int = 0) -> float:
+        """When the waiting tuple of a rank expires."""
+        return self.expiries[rank] if rank < len(self.expiries) else math.inf
 
     @property
     def mean_arrival(self) -> float:

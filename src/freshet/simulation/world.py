@@ -34,7 +34,7 @@ from freshet.quality import OperatorStatistics, OverheadStatistics
 from freshet.quality.history import History, HistoryRecord
 from freshet.quality.periodic.managed import ManagedLevels
 from freshet.simulation.executor import Departs, Profile, SimulatedExecutor
-from freshet.simulation.log import SimulatedLog, microseconds
+from freshet.simulation.log import SimulatedLog, expiries_of, microseconds
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import Charged, Record, operations
 from freshet.simulation.sampler import PaidLevels, SimulatedSampler
@@ -164,6 +164,8 @@ class World:
             otherwise it learns them.
         departs: When tuples leave a unit.
         sizes: Bytes of a tuple, by stream.
+        validity: Seconds for which tuples are worth answering, by stream; of others for ever (WU §4.3).
+        created: Event times of tuples, by stream, from which their validity counts; by default their arrivals.
         optimizer: Gives queries strategies.
         history: Takes samples of the run; :meth:`course` gives them.
         periodic: Says which instances of periodic queries run first; by default those with the earliest deadline.
@@ -201,15 +203,19 @@ class World:
         periodic: PeriodicScheduler | None = None,
         reserve: float = 0.0,
         levels: Callable[[SimulatedSampler], ManagedLevels] | None = None,
+        validity: Mapping[str, float] | None = None,
+        created: Mapping[str, Floats] | None = None,
     ) -> None:
         clock = VirtualClock()
         self._known = known
         self._profiles = profiles_of(queries)
         quiet = bool(queries) and all(query.windows for query in queries)
-        self.log = SimulatedLog(clock, streams, sizes, _beats(streams, queries), quiet)
+        expiries = expiries_of(streams, validity or {}, created or {})
+        self.log = SimulatedLog(clock, streams, sizes, _beats(streams, queries), quiet, expiries)
         executor = SimulatedExecutor(
-            self.log, clock, self._profiles, overhead=overhead, call=call, slots=slots, seed=seed, departs=departs
-        )
+            self.log, clock, self._profiles, overhead=overhead, call=call, slots=slots, seed=seed, departs=departs,
+            validity=validity,
+        )  # fmt: skip
         self._policy = policy.name
         if operation:
             policy = Charged(policy, clock, operation, counted)
@@ -269,6 +275,10 @@ class World:
     def departed(self) -> Departed:
         """Arrivals and departures of the output tuples of each query, in the order in which they left."""
         return self._record.departed()
+
+    def due(self) -> Departed:
+        """Expiries and departures of the output tuples of each query, in the order in which they left."""
+        return self._record.due()
 
     def outcome(self, until: float | None = None) -> SimulationOutcome:
         """The quality of all outputs, from 0 until now or until a time."""

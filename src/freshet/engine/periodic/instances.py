@@ -10,13 +10,27 @@ from freshet.engine.events import Answered, Observer, Released
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.states import QueryState, WaitingInstance
 from freshet.log.errors import LogFull
-from freshet.model import Abandon, Chain, Commit, RunInstances, Unit, UnitResult
+from freshet.model import Abandon, Chain, Commit, RunInstances, Unit, UnitResult, UserError
 from freshet.policies import Policy
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.earliest_deadline import EarliestDeadline
 from freshet.policies.periodic.first import PeriodicFirst
 from freshet.quality.periodic.managed import ManagedLevels
 from freshet.quality.snapshots import PeriodicSnapshot
+
+
+def runs_units_whole(policy: Policy) -> Policy:
+    """Refuses a policy that ends units early or leaves tuples behind: the engine does neither.
+
+    Raises:
+        UserError: It does.
+    """
+    if policy.preempts:
+        raise UserError(
+            f"policy {policy.name} ends units early and leaves tuples behind, which only "
+            "freshet.simulation.fast.FastWorld does: use another policy here, such as slope-slack-push"
+        )
+    return policy
 
 
 class InstanceKeeping(Admission):
@@ -31,7 +45,7 @@ class InstanceKeeping(Admission):
         observers: Iterable[Observer],
         periodic: PeriodicFirst | None,
     ) -> None:
-        super().__init__(log, executor, clock, policy, observers)
+        super().__init__(log, executor, clock, runs_units_whole(policy), observers)
         self._periodic = periodic or PeriodicFirst(EarliestDeadline(), policy)
         self._stop: str | None = None
         self._turned = 0.0
@@ -41,7 +55,7 @@ class InstanceKeeping(Admission):
 
     def _with_instances(self, policy: Policy) -> Policy:
         """What decides on instances, too, if there are periodic queries."""
-        self._periodic.inner = policy
+        self._periodic.inner = runs_units_whole(policy)
         return self._periodic if self.releases.queries else policy
 
     def _start_releases(self, state: QueryState) -> None:

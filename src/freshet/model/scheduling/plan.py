@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshet.model.promises.keep import Timing
 
@@ -13,10 +13,13 @@ class Step:
 
     Edges between them are fused: tuples pass on without a queue. What a node outputs for a reader that is not in the
     step goes to that reader's queue.
+
+    With ``holes`` it runs over what was left behind in front of its first node, instead of what waits there.
     """
 
     nodes: tuple[int, ...]
     rows: int | None = None
+    holes: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,29 @@ class Abandon:
     reason: str = "late"
 
 
-Action = RunStep | Shed | RunInstances | Abandon
+@dataclass(frozen=True, slots=True)
+class LeaveBehind:
+    """The action of passing over tuples at the head of a node's queues: they become holes, and steps begin behind them.
+    They are not lost; a step with ``holes`` runs them.
+
+    Args:
+        node: The node that they wait for.
+        before: Tuples that expire before this time are passed over, up to the first that does not.
+        reason: Why, in words.
+    """
+
+    node: int
+    before: float
+    reason: str = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """The action of ending the unit that runs. Its current part ends (in simulated time: the tuple that it is at) and
+    takes effect with the parts before. The rest of its train waits again."""
+
+
+Action = RunStep | Shed | RunInstances | Abandon | LeaveBehind | Preempt
 """What a policy may ask for; other kinds of actions join this union."""
 
 
@@ -114,6 +139,16 @@ class Decision:
     def abandoned(self) -> tuple[Abandon, ...]:
         """The instances that it gives up."""
         return tuple(action for action in self.actions if isinstance(action, Abandon))
+
+    @property
+    def left_behind(self) -> tuple[LeaveBehind, ...]:
+        """What it passes over."""
+        return tuple(action for action in self.actions if isinstance(action, LeaveBehind))
+
+    @property
+    def preempts(self) -> bool:
+        """Whether it ends what runs."""
+        return any(isinstance(action, Preempt) for action in self.actions)
 
     @property
     def work(self) -> tuple[Step | RunInstances, ...]:

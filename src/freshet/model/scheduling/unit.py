@@ -145,7 +145,7 @@ class ChainResult:
 
     ``arrivals`` are arrival times (seconds) of the tuples that it let through, at evenly spaced ranks from the
     earliest to the latest. Simulated executors give all of them, with the time at which each departed;
-    on Spark ``departures`` is None: all depart when the unit is committed.
+    on Spark ``departures`` is None: all depart when the unit is committed. They also say when each expires.
     ``failure`` is set if the chain raised: its part of the unit is not committed.
     ``dropped`` says how many rows go from the low end of the state streams of its folds.
     ``entered`` is set where it has several ports, or some of its tuples were not kept: how many came in at each port.
@@ -157,6 +157,7 @@ class ChainResult:
     operators: tuple[OperatorRun, ...]
     arrivals: Sequence[float] | np.ndarray = ()
     departures: np.ndarray | None = None
+    expiries: np.ndarray | None = None
     errors: int = 0
     failure: str | None = None
     dropped: tuple[tuple[str, int], ...] = ()

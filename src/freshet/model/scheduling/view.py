@@ -54,6 +54,18 @@ class OperatorView(Protocol):
         """Mean arrival of the waiting tuples; infinity if none waits."""
 
     @property
+    def left_behind(self) -> int:
+        """Number of tuples of its queues that were passed over and still are to be done."""
+
+    @property
+    def came(self) -> int:
+        """Number of tuples that have come to its queues so far; only differences mean something."""
+
+    def expiry(self, rank: int = 0) -> float:
+        """When the waiting tuple of a rank expires (WU §4.3): until then an answer that it brings out is of use. With
+        several queues, the least over the tuples of this rank in each; infinity if there is none, or it never does."""
+
+    @property
     def bytes_waiting(self) -> int:
         """Bytes of the waiting tuples."""
 

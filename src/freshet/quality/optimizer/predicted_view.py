@@ -60,6 +60,14 @@ class PredictedOperator:
         rows = self.rows
         return math.fsum(batch.rows * batch.arrival for batch in self.queue) / rows if rows else math.inf
 
+    @property
+    def came(self) -> int:
+        return self.known.came + self.pending
+
+    def expiry(self, rank: int = 0) -> float:
+        """Infinity: nobody asks a prediction when tuples expire."""
+        return math.inf
+
     def take(self, most: float) -> list[ExpectedTuples]:
         """The first tuples of its queue, which leave it."""
         taken: list[ExpectedTuples] = []
@@ -73,6 +81,7 @@ class PredictedOperator:
                 self.queue.popleft()
         return taken
 
+    left_behind = property(lambda self: self.known.left_behind)
     kind = property(lambda self: self.known.kind)
     ports = property(lambda self: self.known.ports)
     inputs = property(lambda self: self.known.inputs)

@@ -1,0 +1,1 @@
+"""Tuple-based scheduling: which waiting tuples are worth their time before they expire (WU ch. 4)."""
