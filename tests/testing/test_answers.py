@@ -158,8 +158,9 @@ def test_a_check_that_would_check_nothing_is_refused(asked: dict[str, Any], told
 
 @pytest.mark.parametrize("name", ["crashes", "faults", "resplits"])
 def test_a_schedule_has_shares_from_0_to_1(name: str) -> None:
+    wrong: dict[str, Any] = {name: 1.5}
     with pytest.raises(UserError, match=f"{name} must be from 0 to 1, not 1.5"):
-        Schedule(**{name: 1.5})
+        Schedule(**wrong)
 
 
 def test_a_schedule_that_changes_answers_is_found_and_can_be_seen_again(monkeypatch: pytest.MonkeyPatch) -> None:

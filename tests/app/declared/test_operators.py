@@ -231,7 +231,7 @@ def first_word(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
     return pa.record_batch({"word": batch["text"].slice(0, 1), "size": pa.array([1], pa.int32())}), [0]
 
 
-def two(numbers: list[int], kind: str = "int32") -> Callable[..., Any]:
+def two(numbers: list[Any], kind: str = "int32") -> Callable[..., Any]:
     made = pa.record_batch({"word": pa.array(["x"] * 2), "size": pa.array([1] * 2, kind)})
     return lambda batch: (made, numbers)
 
@@ -287,7 +287,8 @@ def test_it_runs_on_workers_of_spark(spark: SparkSession, tmp_path: Path) -> Non
     assert {name: query["state"] for name, query in queries.items()} == {
         "q": "active", "r": "active", "bad": "quarantined",
     }  # fmt: skip
-    assert queries["bad"]["reason"].startswith("operator broken_words raised ZeroDivisionError: ")
-    assert "(test_operators.py, line " in queries["bad"]["reason"]
+    reason = str(queries["bad"]["reason"])
+    assert reason.startswith("operator broken_words raised ZeroDivisionError: ")
+    assert "(test_operators.py, line " in reason
     assert [row["word"] for row in run.memory("q").rows()] == ["bb", "ccc"]
     assert [row["code"][:4] for row in run.memory("r").rows()] == ["f36b"]
