@@ -301,7 +301,7 @@ def test_a_story_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "drought.py").write_text(
         "from freshet.demo.stories import StoryCard\nCARD = StoryCard('drought', 'nothing comes', str, None)\n"
     )
-    assert list(cards()) == ["drought", "flood", "mirror", "optimizer", "periodic"]
+    assert list(cards()) == ["drought", "flood", "joins", "mirror", "optimizer", "periodic"]
 
 
 def test_the_flood_is_told_from_calibration_to_picture(
