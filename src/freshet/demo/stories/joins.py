@@ -178,8 +178,8 @@ def _draw(axes: Axes, lines: Mapping[str, Sequence[tuple[float, float]]], first:
     label_ends(axes, ends)
 
 
-class Readings:
-    """What the stations measure. Each station sends its readings nearly in order."""
+class Stations:
+    """They measure at the same moments, and each sends its readings nearly in order."""
 
     def __init__(self, seed: int) -> None:
         self._draw = np.random.default_rng(seed)
@@ -188,7 +188,7 @@ class Readings:
     def rows(self, count: int) -> dict[str, pa.Table]:
         """The readings of the next moments, by station.
 
-        >>> readings = Readings(1)
+        >>> readings = Stations(1)
         >>> tables = readings.rows(3)
         >>> sorted(tables["north"]["moment"].to_pylist()), readings.measured
         ([0, 1, 2], 3)
@@ -227,7 +227,7 @@ def tell(folder: Path, wishes: Wishes, stage: StoryTeller) -> JoinsTold:
 
 
 def _play(run: freshet.Run, began: float, told: JoinsTold, stage: StoryTeller) -> None:
-    readings, waiting = Readings(SEED), list[pa.Table]()
+    readings, waiting = Stations(SEED), list[pa.Table]()
     due = shown = 0.0
 
     def phase(now: float) -> str:
