@@ -14,9 +14,9 @@ from freshet.policies.tuples.plan import FragmentPlanner, JobPlanner
 from freshet.policies.tuples.queued_jobs import TupleJob
 from freshet.policies.tuples.worth import AnswerWorth
 
-_FULL: Final = 0.7
+_FULL: Final = 0.2
 """From this share of the time left on, work that waits is taken as more than can be in time."""
-_FREE: Final = 0.5
+_FREE: Final = 0.1
 """Below this share it can be in time again."""
 _LOOK_EVERY: Final = 16
 """Decisions between two looks at all queues."""
@@ -33,7 +33,7 @@ class TupleAuto(LastDitchPolicy):
     >>> from freshet.model import Promises
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(now=1.0)
-    >>> for name, cost, weight, expiry in (("dear", 1.0, 1.0, 9.0), ("urgent", 1.0, 0.5, 5.0)):
+    >>> for name, cost, weight, expiry in (("dear", 0.25, 1.0, 9.0), ("urgent", 0.25, 0.5, 5.0)):
     ...     (operator,) = view.add(name, [(cost, 1.0)], Promises(weight=weight))
     ...     view.operators[operator].pending, view.operators[operator].expiries = 1, [expiry]
     ...     view.ready[operator] = None
