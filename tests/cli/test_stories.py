@@ -14,7 +14,7 @@ import pytest
 
 import freshet
 from freshet.demo.stories import StoryCard, cards
-from freshet.demo.stories.joins import JoinSight, JoinsTold, Readings
+from freshet.demo.stories.joins import JoinSight, JoinsTold, Stations
 from freshet.demo.stories.optimizer import BURST, CYCLE, LOADS, OptimizerTold, load_at
 from freshet.demo.stories.periodic import CALM_RATE, MOST, PeriodicAnswer, PeriodicTold, grown
 from freshet.quality.optimizer import Look, MeasureLook
@@ -145,7 +145,7 @@ def test_readings_are_no_more_out_of_order_than_the_file_says(tmp_path: Path) ->
     order = freshet.App.from_toml(tmp_path / "stations.toml").streams["north"].stream.order
     assert order is not None
     assert order.rows is not None
-    readings = Readings(3)
+    readings = Stations(3)
     for _ in range(20):
         for table in readings.rows(100).values():
             moments = table["moment"].to_numpy()
