@@ -358,7 +358,8 @@ def test_without_a_terminal_the_end_of_a_run_is_told_once(
     with Interrupts() as interrupts, run.showing(cast(Any, Ending()), interrupts, quiet=False, wide=False) as show:
         for _ in range(3):
             show()
-    assert [text.split(" · ")[1] for text in capsys.readouterr().out.splitlines()] == ["running", "draining", "stopped"]
+    told = [text.split(" · ")[1] for text in capsys.readouterr().out.splitlines()]
+    assert told == ["2 queries", "draining", "stopped"], "a line says nothing of a run that goes on as it should"
 
 
 def test_periodic_queries_show_what_they_missed_and_what_their_answers_are_worth() -> None:

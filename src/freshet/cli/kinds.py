@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from freshet.model.errors import UserError
-
 if TYPE_CHECKING:
     from freshet.model.plugins import Registry
 
@@ -37,6 +35,8 @@ def kinds() -> None:
 
 def _show(title: str, registry: Registry[Any], describe: Callable[[str], str]) -> None:
     """Prints the names of a registry, each with what it is, and then what is wrong with those of packages."""
+    from freshet.model import UserError
+
     known, problems = {}, []
     for name in registry.names():
         package = registry.package(name)
