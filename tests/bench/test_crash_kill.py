@@ -98,6 +98,7 @@ time.sleep(600)
 def test_the_kill_of_a_worker_hits_a_resident(tmp_path):
     command = [sys.executable, "-c", _DAEMON, "freshet.spark.worker.daemon"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
+        assert daemon.stdout is not None
         assert daemon.stdout.readline() == "ready\n"
         me, kill = psutil.Process(), Kill("running", 0.99, "resident", "fcfs")
         one, other = workers_of(me)
