@@ -16,6 +16,7 @@ from freshet.bench.crash.kill import (
     VICTIMS,
     Kill,
     draw_kills,
+    kill_all,
     kill_now,
     kill_one,
     victims_of,
@@ -93,21 +94,24 @@ for number in range(2):
 print("ready", flush=True)
 time.sleep(600)
 """
+_DRIVER = f"""
+import subprocess, sys
+subprocess.run([sys.executable, "-c", {_DAEMON!r}, "freshet.spark.worker.daemon"])
+"""
 
 
 def test_the_kill_of_a_worker_hits_a_resident(tmp_path):
-    command = [sys.executable, "-c", _DAEMON, "freshet.spark.worker.daemon"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as daemon:
-        assert daemon.stdout is not None
-        assert daemon.stdout.readline() == "ready\n"
-        me, kill = psutil.Process(), Kill("running", 0.99, "resident", "fcfs")
-        one, other = workers_of(me)
-        assert victims_of(kill, me, tmp_path) == [], "nobody has noted a resident"
+    # A driver of its own: that of other tests in this process may have workers, too.
+    with subprocess.Popen([sys.executable, "-c", _DRIVER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        driver, kill = psutil.Process(process.pid), Kill("running", 0.99, "resident", "fcfs")
+        one, other = workers_of(driver)
+        assert victims_of(kill, driver, tmp_path) == [], "nobody has noted a resident"
         residents(tmp_path).write_text(f"{one.pid}\n1\n")
-        assert victims_of(kill, me, tmp_path) == [one]
-        assert kill_one(victims_of(kill, me, tmp_path), kill.place)
+        assert victims_of(kill, driver, tmp_path) == [one]
+        assert kill_one(victims_of(kill, driver, tmp_path), kill.place)
         one.wait()
-        assert workers_of(me) == [other]
-        assert not kill_one(victims_of(kill, me, tmp_path), kill.place)
-        kill_one([other, psutil.Process(daemon.pid)], 0.0)
-        daemon.kill()
+        assert workers_of(driver) == [other]
+        assert not kill_one(victims_of(kill, driver, tmp_path), kill.place)
+        kill_all([*driver.children(recursive=True), driver])

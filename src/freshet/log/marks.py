@@ -96,6 +96,11 @@ class PastRows:
         """Takes offsets behind all that are known."""
         self._offsets.extend(offsets)
 
+    @property
+    def end(self) -> int:
+        """The offset behind the last of them; 0: there is none."""
+        return self._offsets[-1] + 1 if self._offsets else 0
+
     def between(self, first: int, end: int) -> tuple[int, ...]:
         """Those in the range [first, end)."""
         offsets = self._offsets
@@ -112,7 +117,19 @@ class PastRows:
 
 @dataclass(slots=True)
 class LetGo:
-    """How far the memory of a join has raised the mark of a stream at its offsets, and which tuples it let go."""
+    """How far the memory of a join has raised the mark of a stream at its offsets, and which tuples it let go.
+
+    Args:
+        marks: The levels.
+        past: The tuples that were let go.
+        reckoned: Whether all tuples that the join has still to read were reckoned when they came, or since.
+    """
 
     marks: Marks = field(default_factory=Marks)
     past: PastRows = field(default_factory=PastRows)
+    reckoned: bool = False
+
+    @property
+    def end(self) -> int:
+        """Behind all that it knows."""
+        return max(self.marks.offset or 0, self.past.end)

@@ -147,7 +147,9 @@ class LocalRun:
         readable = self.app.catalog()
         for name in self._checked.queries:
             self._add(name, readable)
-        self.memory = MemoryDivider(self.log, readable.schemas, settings.join_memory, settings.levels.admission)
+        self.memory = MemoryDivider(
+            self.log, readable.schemas, settings.join_memory, settings.levels.admission, self.queues.notice
+        )
         """The memory of joins by ordered keys."""
         self.memory.divide(self.queries)
 

@@ -25,8 +25,9 @@ from freshet.app.remembered.restart import (
     remembered,
 )
 from freshet.engine import LogQueues
-from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, Expectations, Promises, Query, UserError, parse_schema
+from freshet.log import Intake, Log, Retention
+from freshet.model import ARRIVAL, Expectations, KeyOrder, Promises, Query, Stream, UserError, parse_schema
+from freshet.model.join_budget import JoinBudget, RowCost
 from freshet.sql import build_query
 
 SCHEMA = parse_schema("k int, v int")
@@ -99,6 +100,26 @@ def test_a_changed_query_starts_anew_without_its_intermediate_queues(log: Log) -
     assert start(log, query("SELECT k FROM s WHERE v > 2 AND k > 1", start="latest")) == "changed"
     assert log.cursor("q.filter_1") == 2
     assert "q.filter_2" not in log.streams()
+
+
+def test_what_came_while_a_join_was_out_is_reckoned_when_it_is_back(log: Log) -> None:
+    log.declare("o", clock="__arrival", ordered="k")
+    intake = Intake(log, Stream("o", SCHEMA, order=KeyOrder("k", rows=1)))
+    sql, budget = (
+        "SELECT x.v FROM o x, o y WHERE x.k = y.k",
+        JoinBudget("q.join_1", ("o", "o"), (RowCost(100),) * 2, 800),
+    )
+    one = build_query("q", sql, {"o": SCHEMA}, ordered={"o": "k"})
+    start(log, one)
+    log.give_memory(budget, {"o": 0})
+    for change in ("unchanged", "back"):
+        if change == "back":
+            park(log)
+            log.take_memory("q.join_1")
+            intake.append([{"k": key, "v": 0} for key in (1, 9, 2, 3, 4, 5)], 1)
+        assert start(log, one) == change
+        log.give_memory(budget, {"o": 0})
+        assert [at for at, _ in log.levels("o", "q.join_1")] == ([5] if change == "back" else [])
 
 
 def test_a_query_that_was_out_goes_on_where_it_was(log: Log) -> None:

@@ -142,6 +142,48 @@ def test_a_join_with_a_bound_raises_its_marks(log: Log, tmp_path: Path) -> None:
     assert not [check.damage for check in verify(tmp_path) if check.damage]
 
 
+KEPT = JoinBudget("q.join", ("s", "t"), (RowCost(16_384), RowCost(16_384)), 65_536)
+
+
+def test_what_came_before_a_bound_is_reckoned_once(tmp_path: Path) -> None:
+    with Log.open(tmp_path) as log:
+        for name in "st":
+            log.declare(name, clock="__arrival", ordered="k")
+        first, second = Intake(log, ORDERED), Intake(log, replace(ORDERED, name="t"))
+        for key in (1, 2, 3, 4, 5, 6):
+            take(first, key)
+        take(second, 1, 9)
+        log.give_memory(KEPT, {"s": 0, "t": 0})
+        levels = [(5, 2), (6, 4)]
+        assert log.levels("s", "q.join")[:2] == levels, "as if the bound had been there"
+        assert log.let_go("t", 0, 9, "q.join") == (0,)
+        known = log.levels("s", "q.join")
+    with Log.open(tmp_path) as log:
+        log.give_memory(KEPT, {"s": 0, "t": 0})
+        assert log.levels("s", "q.join") == known
+        assert log.let_go("t", 0, 9, "q.join") == (0,)
+    assert not [check.damage for check in verify(tmp_path) if check.damage]
+
+
+def test_what_came_while_a_join_was_out_is_reckoned_when_it_is_back(log: Log) -> None:
+    first, second = two(log)
+    take(first, 1, 2)
+    log.take_memory("q.join")
+    take(first, *range(3, 10))
+    assert log.levels("s", "q.join") == []
+    log.give_memory(KEPT, {"s": 0, "t": 0})
+    assert log.let_go("t", 0, 9, "q.join") == (), "nobody has said that it was out, and the bound holds at the end"
+    [(at, _)] = log.levels("s", "q.join")
+    assert at == 9
+    log.take_memory("q.join")
+    log.lapse("q.join")
+    take(first, *range(10, 20))
+    log.give_memory(KEPT, {"s": 0, "t": 0})
+    assert [at for at, _ in log.levels("s", "q.join")][1] < 19, "the level holds from inside of what came meanwhile"
+    take(second, 5)
+    assert log.let_go("t", 0, 9, "q.join") == (0,)
+
+
 def test_retention_keeps_the_level_that_holds(log: Log, tmp_path: Path) -> None:
     first, _ = two(log)
     log.start_reader("r", "s")
@@ -156,6 +198,9 @@ def test_retention_keeps_the_level_that_holds(log: Log, tmp_path: Path) -> None:
     with Log.open(tmp_path) as again:
         assert again.key_mark("s", 30, "q.join") == holds
         assert again.key_mark("s", 39, "q.join") == log.key_mark("s", 39, "q.join")
+        known = again.levels("s", "q.join")
+        again.give_memory(KEPT, {"s": 30})
+        assert again.levels("s", "q.join") == known, "all of it was reckoned when it came"
         again.forget_levels("q.join")
         assert again.levels("s", "q.join") == again.levels("t", "q.join") == []
 

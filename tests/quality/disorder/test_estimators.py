@@ -8,7 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.model.key_order import KeyOrder
-from freshet.quality.disorder import Disorder, IntegerSketch, KeyHeights, displacements, distances
+from freshet.quality.disorder import (
+    DependentOrder,
+    Disorder,
+    IntegerSketch,
+    KeyCounts,
+    KeyHeights,
+    dependent_scrambling,
+    displacements,
+    distances,
+    multiplicity,
+    scrambling_factor,
+)
 from freshet.quality.disorder.heights import Climb
 from freshet.quality.disorder.scrambling import KeyNumbers
 
@@ -128,3 +139,65 @@ def test_a_straggler_does_not_ruin_the_mark() -> None:
 @pytest.mark.parametrize("keys", [np.arange(30_000)[::-1], np.random.default_rng(1).integers(0, 10**6, 30_000)])
 def test_a_stream_without_an_order_is_seen(keys: KeyNumbers) -> None:
     assert Disorder().judge(keys, KeyOrder("k")).disorder.grows(0.99)
+
+
+def in_parts(keys: KeyNumbers, order: KeyOrder, cut: int) -> list[tuple[slice, KeyNumbers, int | None]]:
+    """Batches, each with the places of its rows that are not past the mark, and the mark after it."""
+    known, done, found = Disorder(), 0, []
+    for part in cuts(cut, keys):
+        late, known, _ = known.judge(part, order)
+        found.append((slice(done, done + len(part)), np.delete(np.arange(len(part)), late), known.mark))
+        done += len(part)
+    return found
+
+
+repeated = st.sampled_from([1, 3, 40])
+
+
+@given(seeds, st.integers(0, 2500), st.integers(0, 400), repeated, seeds)
+def test_multiplicity_as_rows_come(seed: int, rows: int, jitter: int, repeat: int, cut: int) -> None:
+    """Exact at any time, and with no more keys than the scrambling factor."""
+    keys = scrambled(seed, rows, jitter) // (2 * repeat)
+    factor, counts, most = scrambling_factor(keys), KeyCounts(), 0
+    for part, kept, mark in in_parts(keys, KeyOrder("k", rows=factor), cut):
+        counts = counts.after(keys[part][kept], mark)
+        assert counts.multiplicity == multiplicity(keys[: part.stop])
+        most = max(most, len(counts.keys))
+    assert most <= factor + factor // 31 + 1, "what is kept is bounded by the factor"
+
+
+@given(seeds, st.integers(0, 2500), st.integers(0, 400), st.sampled_from([0, 90, 900, 10**9]), repeated, seeds)
+def test_the_dependent_factor_as_rows_come(
+    seed: int, rows: int, jitter: int, apart: int, repeat: int, cut: int
+) -> None:
+    """That of the rows that the mark has passed, never too low, and exact as long as it is small."""
+    first = scrambled(seed, rows, jitter) // (2 * repeat)
+    second = first + np.random.default_rng(cut).integers(0, apart + 1, rows)
+    factor, order = scrambling_factor(first), DependentOrder()
+    for part, kept, mark in in_parts(first, KeyOrder("k", rows=factor), cut):
+        order = order.after(first[part][kept], second[part][kept], mark)
+        assert len(order.first) <= factor + factor // 31 + 1, "what waits is bounded by the factor"
+    whole = order.after(first[:0], second[:0], mark=2**62)
+    exact = dependent_scrambling(first, second)
+    assert exact <= whole.factor() <= exact * 1.042 + 1
+    if exact < 60:
+        assert whole.factor() == exact
+    assert order.rows + len(order.first) == whole.rows == rows
+
+
+@given(seeds, st.integers(1, 1500), st.integers(0, 400), seeds)
+def test_batches_change_nothing_of_multiplicity_and_dependence(seed: int, rows: int, jitter: int, cut: int) -> None:
+    """Also if rows come past the mark, which nobody counts."""
+    first, order = scrambled(seed, rows, jitter) // 5, KeyOrder("k", rows=20)
+    second = first[::-1].copy()
+    found = []
+    for cuts_of in (cut, cut + 1):
+        counts, dependence = KeyCounts(), DependentOrder()
+        for part, kept, mark in in_parts(first, order, cuts_of % 2**32):
+            counts = counts.after(first[part][kept], mark)
+            dependence = dependence.after(first[part][kept], second[part][kept], mark)
+        found.append((counts, dependence))
+    (one, some), (other, more) = found
+    assert (one.multiplicity, one.keys.tolist()) == (other.multiplicity, other.keys.tolist())
+    assert some.rows_back == more.rows_back
+    assert some.first.tolist() == more.first.tolist()

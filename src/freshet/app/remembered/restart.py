@@ -140,6 +140,8 @@ def make_ready(log: Log, query: Query, change: Change) -> None:
         for join in key_joins(query.graph):
             log.forget_levels(join)
     elif known is not None:
+        for join in key_joins(query.graph) if change == "back" else ():
+            log.lapse(join)
         for reader in readers_of(log, known.form):
             if not reader.parked and not reader.needed:  # a parked one is started
                 log.set_need(reader.name, True)

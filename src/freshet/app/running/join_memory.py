@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -23,10 +23,19 @@ class MemoryDivider:
         schemas: Columns of streams.
         total: Bytes that the application has; None: it has no bound.
         when: What happens to a query that does not fit.
+        notice: Is told of streams whose marks a new bound has raised: what rests may go on.
     """
 
-    def __init__(self, log: Log, schemas: Mapping[str, pa.Schema], total: int | None, when: WhenFull) -> None:
+    def __init__(
+        self,
+        log: Log,
+        schemas: Mapping[str, pa.Schema],
+        total: int | None,
+        when: WhenFull,
+        notice: Callable[[str], None],
+    ) -> None:
         self._log, self._schemas, self._total, self._when = log, schemas, total, when
+        self._notice = notice
         self.budgets: dict[str, JoinBudget] = {}
         """What each join has, by its name."""
         self._queries: dict[str, Query] = {}
@@ -39,8 +48,18 @@ class MemoryDivider:
             self._log.take_memory(join)
         for join, budget in found.items():
             if self.budgets.get(join) != budget:
-                self._log.give_memory(budget)
+                self._log.give_memory(budget, self._starts(budget))
+                for stream in budget.concerned:
+                    self._notice(stream)
         self.budgets = found
+
+    def _starts(self, budget: JoinBudget) -> dict[str, int]:
+        """Where the join of a query goes on to read its streams."""
+        query, starts = budget.join.partition(".")[0], dict[str, int]()
+        for reader in self._log.readers().values():
+            if reader.owner == query and reader.kind == "operator" and reader.stream in budget.concerned:
+                starts[reader.stream] = min(reader.next, starts.get(reader.stream, reader.next))
+        return starts
 
     def check(self, queries: Mapping[str, Query]) -> None:
         """Refuses queries whose joins remember more than they may have, by what is known of their streams, if that is

@@ -141,7 +141,9 @@ def _open(
     installer.arrange(checked, app.queries)
     for name in checked.queries:
         installer.add(app.queries[name])
-    memory = MemoryDivider(log, installer.schemas, app.settings.join_memory, app.settings.levels.admission)
+    memory = MemoryDivider(
+        log, installer.schemas, app.settings.join_memory, app.settings.levels.admission, queues.notice
+    )
     memory.check(checked.queries)
     installer.watch(memory.divide)
     if app.settings.share != "never":

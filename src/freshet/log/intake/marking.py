@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 
 from freshet.log.intake.asides import Asides
+from freshet.log.intake.kept_rows import KeptStream, stretches
+from freshet.log.marks import LetGo
 from freshet.log.store.commits import Commits
 from freshet.log.store.records import KeyMoves, KeyNews
 from freshet.log.store.state import StreamState
@@ -22,12 +24,13 @@ from freshet.quality.disorder.budget import (
     Buffering,
     Coming,
     KnownInput,
-    Raise,
     Trail,
+    gone,
     held_bytes,
     raises,
 )
 from freshet.quality.disorder.heights import Climb
+from freshet.quality.disorder.replay import Replay, ReplayedStream
 
 _COARSE: Final = 256
 """A mark is entered after every so many rows of a stream, however large batches are; more often if a join with a bound
@@ -50,16 +53,32 @@ class Marking(Commits):
         with intake.lock:
             yield intake
 
-    def give_memory(self, budget: JoinBudget) -> None:
-        """From now on a join has this much memory, reckoned from what comes into its streams.
+    def give_memory(self, budget: JoinBudget, starts: Mapping[str, int] | None = None) -> None:
+        """From now on a join has this much memory, reckoned from what comes into its streams. What has come before, and
+        was not reckoned, is reckoned as if the join had had it then.
 
         All streams must be declared, each with an ordered key.
+
+        Args:
+            budget: The memory.
+            starts: From which offset on the join has still to read each stream; one that is left out, at its end.
         """
+        with self._lock:
+            replay, kept = self._kept(budget, starts or {})
+        for stretch in stretches(self._storage, kept):  # may take long, and rows come meanwhile
+            replay.take(stretch)
 
         def work(tx: Transaction) -> None:
             streams = [self._state.stream(name) for name in budget.concerned]
-            level = self._level(budget)
-            inputs, how = self._inputs(budget), _how(budget)
+            rest = {name: KeptStream.of(self._state.stream(name), known.at) for name, known in replay.streams.items()}
+            for stretch in stretches(self._storage, rest):
+                replay.take(stretch)
+            for entry in replay.entries:
+                self._enter_level(tx, self._state.stream(entry.stream), budget.join, *entry[1:])
+            for stream in streams if kept else ():
+                self._enter_level(tx, stream, budget.join, replay.streams[stream.name].at, None)
+            level = max(self._level(budget), replay.level)
+            inputs, how = self._inputs(budget), Buffering.of(budget)
             if held_bytes(inputs, level, how) > budget.size:
                 # The join had more before, or was not there.
                 highest = max(each.heights.newest for each in inputs if each.heights.newest is not None)
@@ -71,6 +90,20 @@ class Marking(Commits):
             tx.after(lambda: self._budgets.__setitem__(budget.join, budget))
 
         self._store.write(work, alone=True)
+
+    def _kept(self, budget: JoinBudget, starts: Mapping[str, int]) -> tuple[Replay, dict[str, KeptStream]]:
+        """What a join has still to read of its streams and nobody has reckoned; nothing if it is reckoned."""
+        known, kept = dict[str, ReplayedStream](), dict[str, KeptStream]()
+        for stream in map(self._state.stream, budget.concerned):
+            has, order = stream.let_go.get(budget.join, LetGo()), stream.known_order()
+            if has.reckoned:
+                return Replay(budget, {}), {}
+            at = max(has.end, stream.index.oldest, starts.get(stream.name, stream.index.end))
+            heights, mark = order.heights.before(order.heights.rows - stream.index.end + at), stream.key_marks.at(at)
+            trail = _trail(stream, order) if budget.rests else NO_TRAIL
+            known[stream.name] = ReplayedStream(at, heights, NO_MARK if mark is None else mark, trail)
+            kept[stream.name] = KeptStream.of(stream, at)
+        return Replay(budget, known, self._level(budget)), kept
 
     def take_memory(self, join: str) -> None:
         """A join has no bound any more, or is gone."""
@@ -86,6 +119,15 @@ class Marking(Commits):
 
         self._store.write(work, alone=True)
 
+    def lapse(self, join: str) -> None:
+        """Notes that tuples may have come for a join while it was out, which nobody has reckoned."""
+
+        def work(tx: Transaction) -> None:
+            tx.execute("DELETE FROM key_marks WHERE joined = ? AND key IS NULL AND length(past) = 0", (join,))
+            tx.after(lambda: self._state.lapse(join))
+
+        self._store.write(work, alone=True)
+
     def budget(self, join: str) -> JoinBudget | None:
         """The memory that a join has; None: it has no bound."""
         with self._lock:
@@ -95,12 +137,14 @@ class Marking(Commits):
         """Bytes that a join remembers at most, as the log reckons; None: it has no bound."""
         with self._lock:
             budget = self._budgets.get(join)
-            return None if budget is None else held_bytes(self._inputs(budget), self._level(budget), _how(budget))
+            if budget is None:
+                return None
+            return held_bytes(self._inputs(budget), self._level(budget), Buffering.of(budget))
 
     def needed_bytes(self, budget: JoinBudget) -> int:
         """Bytes that a join would remember without a bound, as the log reckons."""
         with self._lock:
-            return held_bytes(self._inputs(budget), how=_how(budget))
+            return held_bytes(self._inputs(budget), how=Buffering.of(budget))
 
     def raise_key_mark(self, stream: str, keys: KeyNews) -> None:
         """Enters a key mark without tuples: somebody says that no later tuple has a key at or below it."""
@@ -183,36 +227,22 @@ class Marking(Commits):
         climb = Climb(moves.before.heights, moves.keys, moves.sizes)
         inputs = self._inputs(budget, {stream.name: moves.before})
         coming = Coming(ports, climb, moves.marks, moves.before.heights.rows)
-        raised = raises(inputs, coming, budget.size, level, _how(budget))
-        gone = _gone(moves, level, raised)
+        raised = raises(inputs, coming, budget.size, level, Buffering.of(budget))
+        first_mark = NO_MARK if moves.before.mark is None else moves.before.mark
+        marks = np.concatenate([[first_mark], moves.marks])[:-1]
+        left_out = gone(moves.keys, (moves.keys <= marks) & (marks > NO_MARK), level, raised)
         for each in raised:
             self._enter_level(tx, stream, budget.join, first + each.row + 1, each.level)
-        if gone:
-            self._enter_level(tx, stream, budget.join, first + len(moves.keys), None, [first + each for each in gone])
+        if left_out:
+            end = first + len(moves.keys)
+            self._enter_level(tx, stream, budget.join, end, None, [first + each for each in left_out])
         for name in budget.concerned if raised else ():
             if name != stream.name:
                 other = self._state.stream(name)
                 self._enter_level(tx, other, budget.join, other.index.end, raised[-1].level)
 
 
-def _how(budget: JoinBudget) -> Buffering:
-    return Buffering(budget.rests, budget.sorted, budget.left)
-
-
 def _trail(stream: StreamState, known: Disorder) -> Trail:
     """Where the mark of a stream had come how far, while its tuples were still to come that it does not know."""
     entries = np.array(stream.key_marks.entries(), np.int64).reshape(-1, 2)
     return Trail.of(known.heights.rows - stream.index.end + entries[:, 0], entries[:, 1])
-
-
-def _gone(moves: KeyMoves, level: int, raised: Sequence[Raise]) -> list[int]:
-    """Places of the rows that lie at or below the level when they come, but above the mark of their stream."""
-    rows = np.array([each.row for each in raised], np.int64)
-    levels = np.array([level, *(each.level for each in raised)])
-    # A level holds from the row after the one that raised it.
-    held = levels[np.searchsorted(rows, np.arange(len(moves.keys)))]
-    first = NO_MARK if moves.before.mark is None else moves.before.mark
-    marks = np.concatenate([[first], moves.marks])[:-1]
-    is_past = (moves.keys <= marks) & (marks > NO_MARK)
-    found: list[int] = np.flatnonzero((moves.keys <= held) & (held > NO_MARK) & ~is_past).tolist()
-    return found

@@ -73,7 +73,9 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
     of_joins = [(stream, floor, join, known.marks) for stream, floor in raised for join, known in stream.let_go.items()]
     whose = [(stream, floor, "", stream.key_marks) for stream, floor in raised] + of_joins
     old = [(each.id, join, at) for each, floor, join, marks in whose if (at := marks.last_before(floor)) is not None]
-    tx.executemany("DELETE FROM key_marks WHERE stream = ? AND joined = ? AND at < ?", old)
+    # An entry without key and tuples says that a join is reckoned, which does not grow old.
+    is_old = "stream = ? AND joined = ? AND at < ? AND (key IS NOT NULL OR length(past) > 0)"
+    tx.executemany(f"DELETE FROM key_marks WHERE {is_old}", old)
     tx.after(lambda: _forgotten(state, floors, spent, done))
 
 

@@ -101,11 +101,14 @@ class StreamState:
         self.past_rows.add(past)
 
     def take_let_go(self, join: str, at: int, key: int | None, past: Iterable[int]) -> None:
-        """Takes an entry: from an offset on a join has raised the mark, and it has let some tuples before it go."""
+        """Takes an entry: from an offset on a join has raised the mark, and it has let some tuples before it go. If it
+        says neither, what comes into the stream is reckoned."""
         known = self.let_go.setdefault(join, LetGo())
         if key is not None:
             known.marks.add(at, key)
-        known.past.add(past)
+        offsets = list(past)
+        known.past.add(offsets)
+        known.reckoned = known.reckoned or (key is None and not offsets)
 
     def waiting_bytes(self) -> int:
         """Bytes that a reader at work has not consumed yet."""
@@ -251,6 +254,12 @@ class LogState:
         """Forgets what a join let go."""
         for stream in self.streams.values():
             stream.let_go.pop(join, None)
+
+    def lapse(self, join: str) -> None:
+        """What comes for a join is not reckoned any more."""
+        for stream in self.streams.values():
+            if join in stream.let_go:
+                stream.let_go[join].reckoned = False
 
     def forget_query(self, name: str) -> None:
         """Forgets what is known of a query."""

@@ -18,19 +18,23 @@ from freshet.quality.disorder.buffer import (
     worth_resting,
 )
 from freshet.quality.disorder.dependent import dependent_scrambling
+from freshet.quality.disorder.dependent_order import DependentOrder
 from freshet.quality.disorder.disorder import Disorder, Judged
 from freshet.quality.disorder.heights import KeyHeights
 from freshet.quality.disorder.held import predicted_rows, rows_ahead
 from freshet.quality.disorder.integer_sketch import IntegerSketch
+from freshet.quality.disorder.key_counts import KeyCounts
 from freshet.quality.disorder.lag import lag
 from freshet.quality.disorder.scrambling import displacements, distances, scrambling_factor
 from freshet.quality.disorder.virtual_index import last_index, multiplicity, virtual_index
 
 __all__ = [
+    "DependentOrder",
     "Disorder",
     "IntegerSketch",
     "JoinInput",
     "Judged",
+    "KeyCounts",
     "KeyHeights",
     "corrected_rows",
     "dependent_scrambling",

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.model.join_budget import RowCost
+from freshet.model.join_budget import JoinBudget, RowCost
 from freshet.quality.disorder.heights import Climb, KeyHeights
 
 Whole = NDArray[np.int64]
@@ -82,6 +82,11 @@ class Buffering(NamedTuple):
     rests: bool = False
     sorted: bool = False
     left: bool = False
+
+    @classmethod
+    def of(cls, budget: JoinBudget) -> Buffering:
+        """That of a join with a bound."""
+        return cls(budget.rests, budget.sorted, budget.left)
 
 
 IN_MEMORY: Final = Buffering()
@@ -158,6 +163,26 @@ def raises(
         level = reckoning.least_level(row, level, size - size // _SLACK)
         found.append(Raise(row, level))
         done = row + 1
+    return found
+
+
+def gone(keys: Whole, past: NDArray[np.bool_], level: int, raised: Sequence[Raise]) -> list[int]:
+    """Places of the rows that lie at or below the level when they come, but above the mark of their stream.
+
+    Args:
+        keys: The keys of the rows.
+        past: Whether each lies at or below the mark.
+        level: The level before them.
+        raised: How it is raised while they come.
+
+    >>> gone(np.array([3, 5, 4, 9]), np.array([False, False, True, False]), 2, [Raise(0, 4), Raise(1, 9)])
+    [3]
+    """
+    rows = np.array([each.row for each in raised], np.int64)
+    levels = np.array([level, *(each.level for each in raised)])
+    # A level holds from the row after the one that raised it.
+    held = levels[np.searchsorted(rows, np.arange(len(keys)))]
+    found: list[int] = np.flatnonzero((keys <= held) & (held > NO_MARK) & ~past).tolist()
     return found
 
 

@@ -74,6 +74,22 @@ class KeyHeights:
         first = _ceil_kept(np.full(len(places), self.rows), places)
         return self.rows - first, sizes[-1] - sizes[np.searchsorted(known, first)]
 
+    def before(self, rows: int) -> KeyHeights:
+        """The heights when there were only so many rows, as far as it is still known: what is counted by them is too
+        much rather than too little.
+
+        >>> heights = KeyHeights().after(np.arange(1000))
+        >>> heights.before(900).newest, heights.before(100).newest, heights.before(0).newest
+        (899, 111, None)
+        """
+        wanted, known = _kept_places(rows) if rows > 0 else np.empty(0, np.int64), _kept_places(self.rows)
+        # Later heights are not lower, and earlier rows have not more bytes; but all rows have not fewer.
+        above, below = np.searchsorted(known, wanted), np.searchsorted(known, wanted, side="right")
+        sizes = np.concatenate([[0], self.sizes])[below]
+        if len(wanted):
+            sizes[-1] = self.sizes[above[-1]]
+        return KeyHeights(max(0, rows), self.kept[above], sizes)
+
     def after(self, keys: Ints, sizes: Ints | None = None) -> KeyHeights:
         """The heights with some more rows."""
         return Climb(self, keys, sizes).heights
