@@ -42,7 +42,6 @@ def by_id(name: str) -> dict[str, object]:
         "aurora.fig3.8.min-memory-needs-least",
         "aurora.fig3.8.min-latency-needs-most",
         "aurora.fig3.10.superboxes-halve",
-        "aurora.fig3.10.scheduler-share-rises",
         "aurora.fig4.3.clusters",
         "aurora.fig4.16.tight-miss-under-fixed",
         "aurora.table4.6.qos-per-tuple",
@@ -55,6 +54,15 @@ def by_id(name: str) -> dict[str, object]:
 def test_a_claim_holds(name: str) -> None:
     result = by_id(name)
     assert result["ok"] is True, result
+
+
+def test_late_tuples_of_calms_are_told_for_each_application() -> None:
+    bed = replace(fluctuating(Trial(quick=True)), calm=500, storm=500, tuples=1000)
+    found = simulate(AuroraRun(bed, "fixed-priority-push", 10))
+    assert len(found.late_in_calms) == bed.applications
+    share = found.share_missed(storm=False)
+    assert np.mean(found.late_in_calms) == pytest.approx(share, abs=0.02)
+    assert min(found.late_in_calms) <= share
 
 
 @pytest.mark.parametrize("prices", [PRICES, CHAPTER_3])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from freshet.model import View
-from freshet.policies import FixedPriority, FreshnessAware, QueueShare, SlopeSlack, SlopeSlackPush, TwoLevel
+from freshet.policies import FixedPriority, FreshnessAware, QueueShare, RowLimit, SlopeSlack, SlopeSlackPush, TwoLevel
 from freshet.policies.aurora import traversal
 from freshet.policies.aurora.bucket_table import Grid
 from freshet.policies.aurora.traversal import Boxes, output_cost
@@ -56,6 +56,10 @@ P_TUPLE, PRIORITY = SlopeSlack.p_tuple, FixedPriority.priority
 def wrong_sign_of_slack(self: SlopeSlack, view: View, operator: int) -> tuple[float, float]:
     slope, slack = P_TUPLE(self, view, operator)
     return slope, -slack
+
+
+def static_slack(self: SlopeSlack, view: View, operator: int) -> tuple[float, float]:
+    return 0.0, self.curve(view, operator).promise
 
 
 def late_tuples_first(self: SlopeSlack, view: View, operator: int) -> tuple[float, float]:
@@ -108,6 +112,18 @@ MUTATIONS: dict[str, tuple[Patch, str]] = {
     "expensive boxes go on": (
         replaced(TwoLevel, "_turns", lambda self, view, members: sorted(members)),
         "aurora.sec6.3.1.expensive-boxes-yield",
+    ),
+    "a few rows are all rows": (
+        replaced(RowLimit, "rows", lambda self, view, operator: None),
+        "aurora.sec4.6.1.small-trains-help-fixed",
+    ),
+    "late tuples first in storms": (
+        replaced(SlopeSlack, "p_tuple", late_tuples_first),
+        "aurora.fig4.22.loose-kept-in-storms",
+    ),
+    "slope-slack is blind to lateness": (
+        replaced(SlopeSlack, "p_tuple", static_slack),
+        "aurora.fig4.20.loose-miss-less",
     ),
     "scheduled units cost nothing": (
         replaced(superboxes, "CHAPTER_3", CHAPTER_3._replace(unit=0.0)),

@@ -105,6 +105,34 @@ def test_the_command_measures_one_claim_and_writes_a_page(tmp_path: Path) -> Non
     assert isinstance(wrong.exception, UserError)
 
 
+def test_names_are_those_that_tables_print_and_figures_have_several(tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(reproduce)
+
+    def listed(*arguments: str) -> list[str]:
+        result = CliRunner().invoke(app, [*arguments, "--list", "--json"])
+        assert result.exit_code == 0, result.output
+        return [each["id"] for each in json.loads(result.stdout)["claims"]]
+
+    assert listed("aurora", "table4.1.slacks") == listed("aurora.table4.1.slacks") == ["aurora.table4.1.slacks"]
+    assert len(listed("aurora", "table4.6")) == 3
+    assert all(name.startswith("fas.fig3.") for name in listed("fas.fig3"))
+    assert isinstance(CliRunner().invoke(app, ["aurora", "table4.1.slack", "--list"]).exception, UserError)
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(reproduce)
+    (tmp_path / "file").touch()
+    for place in (tmp_path, tmp_path / "file" / "page.html"):
+        result = CliRunner().invoke(app, ["aurora", "table3.1.min-cost", "--html", str(place)])
+        assert isinstance(result.exception, UserError)
+        assert "claims hold" not in result.output
+    page = tmp_path / "new" / "page.html"
+    assert CliRunner().invoke(app, ["aurora", "table3.1.min-cost", "--html", str(page)]).exit_code == 0
+    assert page.exists()
+
+
 def test_a_claim_must_be_able_to_fail(own: dict[str, list[Claim]]) -> None:
     with pytest.raises(ValueError, match="accepts everything"):
         claim("x.y", source="X", published=1.0, how="so")
@@ -119,6 +147,7 @@ def test_a_claim_of_an_effect_says_how_much_of_it_came_out(own: dict[str, list[C
     assert half["of_published"] == pytest.approx(0.25)
     assert "of_published" not in none
     assert verdict(half) == "yes, with 0.25 of the published effect"
+    assert verdict(half | {"ok": False}) == "NO, with 0.25 of the published effect"
     with pytest.raises(ValueError, match="no published effect"):
         claim("fas.words", source="X", published="rises", how="so", low=1.0, neutral=1.0)
 

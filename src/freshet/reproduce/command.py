@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
@@ -13,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from freshet.model import UserError
 from freshet.reproduce.page import page_of
-from freshet.reproduce.registry import claims, papers, run
+from freshet.reproduce.registry import chosen, papers, run, split_name
 from freshet.reproduce.table import band, table_of
 
 WIDE: Final = 130
@@ -21,9 +22,10 @@ WIDE: Final = 130
 
 
 def reproduce(
-    paper: Annotated[str | None, typer.Argument(help="Short name of the paper, such as `fas`.")] = None,
+    paper: Annotated[str | None, typer.Argument(help="The paper, such as `fas`, or a claim with it in front.")] = None,
     name: Annotated[
-        str | None, typer.Argument(metavar="[CLAIM]", help="The only claim to measure, such as `fig3.gain-at-0.1`.")
+        str | None,
+        typer.Argument(metavar="[CLAIM]", help="Only this claim, such as `fig3.gain-at-0.1`, or those of `fig3`."),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Measure the claims of all papers.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Name every claim and its band; measure nothing.")] = False,
@@ -40,16 +42,21 @@ def reproduce(
 ) -> None:
     """Measure the claims of a paper and say which hold.
 
-    `freshet reproduce fas` measures all claims of a paper, `freshet reproduce fas fig3.gain-at-0.1` one of them,
-    `freshet reproduce --all --html page.html` all papers. Checks (identities, and figures by which constants were set)
+    `freshet reproduce fas` measures all claims of a paper, `freshet reproduce fas fig3` those of a figure, `freshet
+    reproduce fas fig3.gain-at-0.1` (or `fas.fig3.gain-at-0.1`) one, `freshet reproduce --all --html page.html` all
+    papers. Checks (identities, and figures by which constants were set)
     are measured, too, but not counted as claims.
 
     The exit code is 1 if a claim or a check was measured and lies outside its band.
     """
+    if paper is not None:
+        paper, name = split_name(paper, name)
     names = _papers(paper, all_=all_, list_=list_)
     if list_:
-        _list(names, as_json)
+        _list(names, name, as_json)
         return
+    if html is not None:
+        _make_place(html)
     with TemporaryDirectory() as scratch:
         # A page of one claim has no plots: they would take all runs of the paper.
         folder = plots or (Path(scratch) if html is not None and name is None else None)
@@ -62,6 +69,20 @@ def reproduce(
         Console(width=max(WIDE, Console().width)).print(table_of(results))
     if any(each["ok"] is False for result in results for each in result["claims"]):
         raise typer.Exit(1)
+
+
+def _make_place(page: Path) -> None:
+    """Makes the folder of a page, and refuses a place that cannot be written before hours of measuring.
+
+    Raises:
+        UserError: No page can be written there.
+    """
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--html {page}: {error.strerror}") from None
+    if page.is_dir() or not os.access(page if page.exists() else page.parent, os.W_OK):
+        raise UserError(f"--html {page}: {'it is a folder' if page.is_dir() else 'it cannot be written'}")
 
 
 def _papers(paper: str | None, *, all_: bool, list_: bool) -> list[str]:
@@ -98,8 +119,8 @@ def _measure(
         )
 
 
-def _list(names: list[str], as_json: bool) -> None:
-    every = [claim.describe() for name in names for claim in claims(name)]
+def _list(names: list[str], only: str | None, as_json: bool) -> None:
+    every = [claim.describe() for name in names for claim in chosen(name, only)]
     if as_json:
         typer.echo(json.dumps({"claims": every}))
         return

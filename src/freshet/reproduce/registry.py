@@ -197,10 +197,13 @@ def claims(paper: str) -> list[Claim]:
 
 
 def chosen(paper: str, name: str | None) -> list[Claim]:
-    """The claims of a paper, or the one of them that has a name; the paper's name in front may be left out.
+    """The claims of a paper, or those of a figure, or the one that has a name; the paper's name in front may be left
+    out.
 
     >>> [each.id for each in chosen("fas", "fig3.gain-at-0.1")]
     ['fas.fig3.gain-at-0.1']
+    >>> {each.source for each in chosen("fas", "fig3")}
+    {'FAS §7.1, Fig. 3'}
     >>> chosen("fas", "fig3.gain")
     Traceback (most recent call last):
     freshet.model.errors.UserError: fas has no claim 'fig3.gain' (did you mean fas.fig3.gain-grows?)
@@ -209,12 +212,22 @@ def chosen(paper: str, name: str | None) -> list[Claim]:
     if name is None:
         return every
     full = name if name.startswith(f"{paper}.") else f"{paper}.{name}"
-    found = [each for each in every if each.id == full]
+    found = [each for each in every if each.id == full or each.id.startswith(f"{full}.")]
     if not found:
         near = get_close_matches(full, [each.id for each in every], n=1)
         hint = f"did you mean {near[0]}?" if near else f"`freshet reproduce {paper} --list` names them"
         raise UserError(f"{paper} has no claim {name!r} ({hint})")
     return found
+
+
+def split_name(paper: str, name: str | None) -> tuple[str, str | None]:
+    """The paper and the name of a claim, also of one text with both, as tables print it.
+
+    >>> split_name("aurora.table4.1.slacks", None), split_name("fas", "fig3"), split_name("fas", None)
+    (('aurora', 'table4.1.slacks'), ('fas', 'fig3'), ('fas', None))
+    """
+    head, dot, rest = paper.partition(".")
+    return (head, rest) if dot and name is None else (paper, name)
 
 
 def run(
@@ -233,7 +246,7 @@ def run(
 
     Args:
         paper: Short name.
-        name: The only claim to measure; None: all.
+        name: The only claim to measure, or the figure or table whose claims are; None: all.
         quick: Scaled-down workloads, in minutes; otherwise the sizes of the paper.
         plots_dir: Where to put PNGs that mirror the paper's figures; None: nowhere.
         seeds: Number of seeds.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from rich.table import Column, Table
 
-NEAR: Final = 2.0
-"""The factor from which on the verdict says how much of a published effect was measured."""
 PlainResult = Mapping[str, Any]
 """What :func:`freshet.reproduce.registry.run` returns."""
 
@@ -34,15 +32,28 @@ def title_of(result: PlainResult) -> str:
     """
     failed = result["failed"]
     fails = f"{failed} does not" if failed == 1 else f"{failed} do not"
-    head = f"{result['paper']}, {result['mode']} mode, {result['seeds']} seeds, {result['runs']} runs"
-    return f"{head}: {result['held']} claims hold, {fails}"
+    size = f"{_count(result['seeds'], 'seed')}, {_count(result['runs'], 'run')}"
+    head = f"{result['paper']}, {result['mode']} mode, {size}"
+    holds = "claim holds" if result["held"] == 1 else "claims hold"
+    return f"{head}: {result['held']} {holds}, {fails}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def figures(claim: PlainResult) -> tuple[str, str]:
-    """The measured value and its spread."""
+    """The measured value and its spread; no spread if all seeds gave the same.
+
+    >>> figures({"ok": True, "ours": 0.2, "spread": [0.1, 0.3]})
+    ('0.2', '0.1 to 0.3')
+    >>> figures({"ok": True, "ours": 0.2, "spread": [0.2, 0.2]})
+    ('0.2', '')
+    """
     if claim["ok"] is None:
         return "", ""
-    return f"{claim['ours']:.3g}", "{:.3g} to {:.3g}".format(*claim["spread"])
+    least, greatest = claim["spread"]
+    return f"{claim['ours']:.3g}", f"{least:.3g} to {greatest:.3g}" if least < greatest else ""
 
 
 def verdict(claim: PlainResult) -> str:
@@ -62,9 +73,8 @@ def verdict(claim: PlainResult) -> str:
         said += " (a check)"
     elif claim["ok"] and not _in_every_seed(claim):
         said += ", but not for every seed"
-    share = claim.get("of_published", 1.0)
-    if claim["ok"] and not 1.0 / NEAR <= share <= NEAR:
-        said += f", with {share:.2g} of the published effect"
+    if "of_published" in claim:
+        said += f", with {claim['of_published']:.2g} of the published effect"
     if claim.get("hangs_on_a_step"):
         said += "; hangs on one step of its grid"
     return f"{said}: {claim['reason']}" if "reason" in claim else said

@@ -10,13 +10,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from freshet.app.reports.joins import joins_of
-from freshet.app.reports.types import Report
+from freshet.app.reports.types import JoinsReport, Report
+from freshet.model import Promises
 from freshet.model.messages import masked_value
 from freshet.quality import StreamCounts
-from freshet.quality.snapshots import EngineSnapshot
+from freshet.quality.snapshots import BalanceSnapshot, EngineSnapshot, ResidentsSnapshot
 
 if TYPE_CHECKING:
     from freshet.app.app import App
@@ -39,16 +40,37 @@ def snapshot(app: App, parts: Parts) -> EngineSnapshot:
     return parts.engine.snapshot()
 
 
+class _Moment(NamedTuple):
+    """What the engine knows at one moment."""
+
+    meters: EngineSnapshot
+    promises: dict[str, Promises]
+    balance: BalanceSnapshot | None
+    joins: dict[str, JoinsReport]
+    residents: ResidentsSnapshot
+
+
+def _moment(app: App, parts: Parts) -> _Moment:
+    """All figures of the engine in one go: on a busy machine much happens from one question to the next. Only on the
+    engine's thread."""
+    return _Moment(
+        snapshot(app, parts),
+        parts.engine.promises(),
+        None if parts.balance is None else parts.balance.snapshot(),
+        joins_of(parts.engine, parts.log, {name: spec.stream for name, spec in app.streams.items()}),
+        parts.residents(),
+    )
+
+
 def report_of(app: App, parts: Parts, status: str) -> Report:
     """The report now."""
-    meters = parts.loop.ask(lambda: snapshot(app, parts))
+    meters, promises, balance, joins, residents = parts.loop.ask(lambda: _moment(app, parts))
     logged, error, latest = parts.log.meters().streams, parts.loop.error, parts.decisions.latest
     streams = {
         name: meters["streams"][name]
         | {"waiting_bytes": logged[name].waiting_bytes, "held_back": logged[name].held_back}
         for name in app.streams
     }
-    declared = {name: spec.stream for name, spec in app.streams.items()}
     settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
     del settings["policy"], settings["looks"], settings["balance"]
     looks, bound, levels = app.settings.looks, app.settings.balance, app.settings.levels
@@ -62,8 +84,8 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         error=None if error is None else str(error),
         policy=parts.policy,
         **meters | {"streams": streams},
-        feasible=parts.judgement.of(meters, parts.loop.ask(parts.engine.promises)),
-        balance=None if parts.balance is None else parts.loop.ask(parts.balance.snapshot),
+        feasible=parts.judgement.of(meters, promises),
+        balance=balance,
         latest_decision=str(latest[-1][1]) if latest else None,
         sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
         mirrors={name: asdict(mirror.status) for name, mirror in parts.mirrors.items()},
@@ -71,8 +93,8 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         tables=parts.tables.states(),
         changes=dict(parts.installer.changes),
         notes=parts.installer.notes,
-        joins=parts.loop.ask(lambda: joins_of(parts.engine, parts.log, declared)),
-        residents=parts.loop.ask(parts.residents),
+        joins=joins,
+        residents=residents,
         settings=settings,
     )
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from freshet.model import View
 from freshet.policies import (
     BoxAtATime,
@@ -21,6 +19,7 @@ from freshet.policies import (
     SlopeSlackPush,
     create,
 )
+from freshet.reproduce.aurora.tallies import Counts, applications_of, counts_of, late_in_calms, recent_utilities
 from freshet.reproduce.trial import Trial
 from freshet.simulation.fast import FastWorld
 from freshet.simulation.outcome import Departed, SimulationOutcome
@@ -53,8 +52,6 @@ RATES: Final = (800.0, 1000.0, 1200.0, 1400.0, 1500.0, 1600.0, 1700.0, 1800.0)
 LARGE_RATES: Final = (1500.0, 2000.0, 2500.0, 3000.0, 3250.0, 3500.0, 3750.0, 4000.0, 4250.0, 4500.0, 5000.0)
 SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
 PARTITIONS: Final = (1, 2, 5, 10, 20, 50, 100, 260)
-RECENT: Final = 1000
-"""Number of output tuples over which CAR Fig. 4.19 takes the recent QoS."""
 SHARES: Final = (0.2, 0.6, 1.0)
 GOOD: Final = 0.95
 """The average QoS from which on a rate counts as sustained."""
@@ -89,19 +86,12 @@ class AuroraRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Output tuples that were late or in time, for one kind of period and of application."""
-
-    missed: int
-    made: int
-
-
-@dataclass(frozen=True, slots=True)
 class AuroraResult:
     """What a simulation gave: the outcome, and late tuples by (storm or calm, tight or loose).
 
     Args:
         applications: Share of late tuples and mean latency of each application.
+        late_in_calms: Share of late tuples among those of each application that came in calms.
         recent: Mean utility of each :data:`RECENT` output tuples, in the order in which they left, with the arrival of
             the first of them; only if there are storms.
     """
@@ -110,6 +100,7 @@ class AuroraResult:
     counts: tuple[tuple[tuple[bool, bool], Counts], ...]
     applications: tuple[tuple[float, float], ...] = ()
     recent: tuple[tuple[float, float], ...] = ()
+    late_in_calms: tuple[float, ...] = ()
 
     def missed(self, *, storm: bool, tight: bool | None = None) -> int:
         """Late tuples that came in storms or calms."""
@@ -130,7 +121,8 @@ def simulate(run: AuroraRun) -> AuroraResult:
     bed, world = run.bed, _ran(run)
     departed = world.departed()
     recent = recent_utilities(bed, departed) if bed.storm else ()
-    return AuroraResult(world.outcome(), _counts(bed, departed), _applications(bed, departed), recent)
+    calms = late_in_calms(bed, departed) if bed.storm else ()
+    return AuroraResult(world.outcome(), counts_of(bed, departed), applications_of(bed, departed), recent, calms)
 
 
 def departures_of(run: AuroraRun) -> Departed:
@@ -187,48 +179,6 @@ class PathLooks(SlopeSlackPush):
         """As without the charge."""
         self.operations += sum(len(self.through.of(view, number)) for number in view.ready)
         return super().ranked(view)
-
-
-def _applications(bed: AuroraWorkload, departed: Departed) -> tuple[tuple[float, float], ...]:
-    """Share of late tuples and mean latency of each application."""
-    found = []
-    for query in bed.queries_of():
-        arrivals, departures = departed[query.name]
-        late = departures - arrivals > (query.promises.curve.promise if query.promises.curve is not None else np.inf)
-        found.append((float(late.mean()), float((departures - arrivals).mean())) if len(late) else (0.0, 0.0))
-    return tuple(found)
-
-
-def recent_utilities(bed: AuroraWorkload, departed: Departed) -> tuple[tuple[float, float], ...]:
-    """(arrival of the first, mean utility) of each :data:`RECENT` output tuples (CAR Fig. 4.19)."""
-    parts = []
-    for query in bed.queries_of():
-        arrivals, departures = departed[query.name]
-        promise = query.promises.curve.promise if query.promises.curve is not None else np.inf
-        parts.append(np.stack([departures, arrivals, departures - arrivals <= promise]))
-    left, came, kept = np.concatenate(parts, axis=1)
-    order = np.argsort(left, kind="stable")
-    came, kept = came[order], kept[order]
-    windows = range(0, len(order) - RECENT + 1, RECENT)
-    return tuple((float(came[first]), float(kept[first : first + RECENT].mean())) for first in windows)
-
-
-def _counts(bed: AuroraWorkload, departed: Departed) -> tuple[tuple[tuple[bool, bool], Counts], ...]:
-    periods = bed.periods()
-    begins = np.array([begin for begin, _, _ in periods])
-    stormy = np.array([storm for _, _, storm in periods])
-    sums = {(storm, tight): [0, 0] for storm in (False, True) for tight in (False, True)}
-    for number, query in enumerate(bed.queries_of()):
-        arrivals, departures = departed[query.name]
-        promise = query.promises.curve.promise if query.promises.curve is not None else np.inf
-        late = departures - arrivals > promise
-        in_storm = stormy[np.clip(np.searchsorted(begins, arrivals, side="right") - 1, 0, None)]
-        tight = number % len(bed.deadlines) == 0
-        for storm in (False, True):
-            here = in_storm == storm
-            sums[storm, tight][0] += int(np.count_nonzero(late & here))
-            sums[storm, tight][1] += int(np.count_nonzero(~late & here))
-    return tuple((key, Counts(*each)) for key, each in sums.items())
 
 
 def runs(trial: Trial, run: AuroraRun) -> list[AuroraResult]:

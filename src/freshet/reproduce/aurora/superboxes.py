@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Final
 
 import numpy as np
 
 from freshet.policies.aurora.superbox import application_trees
 from freshet.policies.aurora.traversal import TRAVERSALS, Box, Boxes, Traversal, TraversalName, Walk, walk, ways_of
-from freshet.reproduce.aurora.measures import ROBIN, least, minus, over
+from freshet.reproduce.aurora.measures import ROBIN, minus, over
 from freshet.reproduce.aurora.runs import (
     CAPACITIES,
     CHAPTER_3,
@@ -21,7 +22,7 @@ from freshet.reproduce.aurora.runs import (
     runs,
     trees,
 )
-from freshet.reproduce.aurora.threads import slowdown
+from freshet.reproduce.aurora.threads import latencies_of
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 
@@ -199,18 +200,44 @@ def _(trial: Trial) -> Measured:
 
 
 @claim(
-    "aurora.fig3.3.state-based",
+    "aurora.fig3.3.much-less-with-one-scheduler",
     source="CAR §3.2.3, Fig. 3.3",
-    published="one thread per box degrades exponentially, one scheduler linearly",
-    how="mean latency with a thread for each box, divided by that with one scheduler; queries of five filters; in real "
-    "time, with threads of this machine",
-    low=1.0001,
+    published="performance degrades in both cases, much less with one scheduler",
+    how="rise of the mean latency from few to many boxes (100 to 500, in full mode to 2,000) with a thread for each "
+    "box over that with one scheduler; queries of five filters; in real time, with threads of this machine",
+    low=2.0,
 )
 def _(trial: Trial) -> Measured:
-    few, many = (100, 500) if trial.quick else (100, 2000)
-    return Measured(
-        [slowdown(many) for _ in trial.seeds], {f"{few} boxes instead of {many}": [slowdown(few) for _ in trial.seeds]}
-    )
+    few, many = thread_sizes(trial)
+    grown = [(latencies_of(few, seed), latencies_of(many, seed)) for seed in trial.seeds]
+    return Measured([(many[0] - few[0]) / (many[1] - few[1]) for few, many in grown])
+
+
+@claim(
+    "aurora.fig3.3.exponential-against-linear",
+    source="CAR §3.2.3, Fig. 3.3",
+    published="one thread per box degrades exponentially, one scheduler almost linearly",
+    how="the power of the number of boxes by which the mean latency grows from few to many, with a thread for each box "
+    "minus with one scheduler: 0 if both grow linearly; what is exponential outgrows each power, so at least the next "
+    "one is asked; the same measurements; readings: both powers",
+    low=1.0,
+    reason="with the threads of today's systems, what a tuple costs does not depend on how many other threads wait: a "
+    "box's thread sleeps until its queue has something. So both models degrade linearly, one of them from a level "
+    "many times as high. The thesis names cache misses, lock contention and switching, and no figures of them",
+)
+def _(trial: Trial) -> Measured:
+    few, many = thread_sizes(trial)
+    powers = [
+        [log(high / low) / log(many / few) for low, high in zip(*pair, strict=True)]
+        for pair in ((latencies_of(few, seed), latencies_of(many, seed)) for seed in trial.seeds)
+    ]
+    threads, scheduler = map(list, zip(*powers, strict=True))
+    return Measured(minus(threads, scheduler), {"a thread for each box": threads, "one scheduler": scheduler})
+
+
+def thread_sizes(trial: Trial) -> tuple[int, int]:
+    """Few and many boxes (Fig. 3.3)."""
+    return (100, 500) if trial.quick else (100, 2000)
 
 
 def bursty(trial: Trial, burst: int, share: float) -> list[AuroraResult]:
@@ -327,17 +354,24 @@ def _(trial: Trial) -> Measured:
 
 
 @claim(
-    "aurora.fig3.10.scheduler-share-rises",
+    "aurora.fig3.10.scheduler-dominates",
     source="CAR §3.4.5, Fig. 3.10",
-    published="the scheduler's share of the overhead rises from a tuple at a time to trains to superboxes",
-    how="rise of the scheduler's share of the overhead: the less of those from single tuples to trains and from trains "
-    "to superboxes, in the same runs",
-    low=0.0001,
+    published="the scheduler's share increases and starts to dominate the rest",
+    how="the scheduler's share of the overhead with superboxes, 0 if it does not rise from a tuple at a time to trains "
+    "to superboxes; as much as the other two components together is asked; in the same runs; readings: each share",
+    low=0.5,
+    reason="it rises, but to 2 %. The thesis's scheduler plans at every step, and its steps become fewer less fast "
+    "than box calls do. Here a superbox is one step of up to 121 calls whose order is known beforehand, so steps "
+    "become fewer faster than calls; and storage and workers are paid once for each step (§3.3.1 (2)), at 1.8 ms, "
+    "which no price of a look at a box comes near",
 )
 def _(trial: Trial) -> Measured:
     shares = {
         policy: [each.outcome.work.scheduling / each.outcome.work.beyond for each in four_trees(trial, policy)]
         for policy in ("taat", ROBIN, CHEAP)
     }
-    steps = minus(shares[ROBIN], shares["taat"]), minus(shares[CHEAP], shares[ROBIN])
-    return Measured(least(steps), {f"{policy}, scheduler's share": each for policy, each in shares.items()})
+    rising = zip(shares["taat"], shares[ROBIN], shares[CHEAP], strict=True)
+    return Measured(
+        [boxes if tuples < trains < boxes else 0.0 for tuples, trains, boxes in rising],
+        {f"{policy}, scheduler's share": each for policy, each in shares.items()},
+    )

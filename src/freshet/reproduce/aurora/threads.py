@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from queue import SimpleQueue
 from typing import Final
 
@@ -29,12 +30,14 @@ def latency(model: str, boxes: int, tuples: int) -> float:
     return float(np.mean(waits))
 
 
-def slowdown(boxes: int, tuples: int = 20, tries: int = 3) -> float:
-    """How many times as long tuples take with a thread for each box as with one scheduler, each in its best try."""
+@cache
+def latencies_of(boxes: int, repetition: int, tuples: int = 20, tries: int = 3) -> tuple[float, float]:
+    """The latency with a thread for each box and with one scheduler, each in its best try; measured once for each
+    repetition."""
     threads, scheduler = (
         min(latency(model, boxes, tuples) for _ in range(tries)) for model in ("threads", "scheduler")
     )
-    return threads / scheduler
+    return threads, scheduler
 
 
 def _passes(value: int) -> bool:
