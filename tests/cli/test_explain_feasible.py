@@ -113,6 +113,25 @@ def test_it_judges_what_queries_expect(tmp_path: Path) -> None:
     assert "alarm: its own step takes" in told
 
 
+def test_it_judges_the_bound_of_the_application_and_says_who_ignores_curves(tmp_path: Path, command: Command) -> None:
+    app = tmp_path / "app.toml"
+    app.write_text('[app]\npolicy = "fas-mcq"\nexpect = {response = "1 ms"}\n' + APP)
+    (tmp_path / "report.json").write_text(json.dumps(measured(100.0, 0.001, 0.01) | {"policy": "fas-mcq"}))
+    done = command("explain", app, "--feasible")
+    assert done.returncode == 0, done.stderr
+    assert "all queries  response at most 1 ms" in done.stdout
+    assert "and a response at most 1 ms" in done.stdout.splitlines()[0]
+    assert "the policy fas-mcq does not look at curves" in done.stdout.splitlines()[-1]
+    told = json.loads(command("explain", app, "--feasible", "--json").stdout)
+    assert [each["query"] for each in told["verdicts"]] == ["alarm", "all queries"]
+    assert told["note"].startswith("the policy fas-mcq")
+    # What takes longer than the promise at any rate leaves no room.
+    row = next(line for line in done.stdout.splitlines() if line.startswith("all queries"))
+    assert row.endswith("  -")
+    alone = json.loads(command("explain", app, "alarm", "--feasible", "--json").stdout)
+    assert [each["query"] for each in alone["verdicts"]] == ["alarm"]
+
+
 def test_without_promises_there_is_nothing_to_judge(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(measured(100.0, 0.001, 0.01)))

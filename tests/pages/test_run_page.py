@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import Curve
+from freshet.model import Curve, Promises
 from freshet.pages import run_page
 from freshet.pages.chart import ChartLine, ChartSize, chart
 from freshet.policies import FirstComeFirstServed
@@ -76,6 +76,35 @@ def test_its_data_are_those_of_the_history(record: HistoryRecord) -> None:
     data = json.loads(found[1])
     assert data["times"] == record["times"]
     assert data["queries"]["alerts"]["freshness"] == record["queries"]["alerts"]["freshness"]
+
+
+def test_it_says_whether_promises_can_be_kept_if_the_run_judged_that(record: HistoryRecord) -> None:
+    assert "feasible" not in run_page(record)
+    told = run_page({**record, "feasible": "not feasible: alerts <20 ms>"})
+    assert "<p>not feasible: alerts &lt;20 ms&gt;</p>" in told
+
+
+def test_where_no_samples_were_taken_a_line_has_a_gap() -> None:
+    def pieces(times: list[float]) -> int:
+        drawn = chart(times, [ChartLine([1.0] * len(times), "x")], ChartSize(200, 40), top=2.0, label="q")
+        [line] = re.findall(r'class="line x" d="([^"]*)"', drawn)
+        return str(line).count("M")
+
+    assert pieces([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]) == 1
+    assert pieces([0.0, 1.0, 2.0, 3.0, 30.0, 31.0]) == 2
+    assert pieces([]) == 0
+
+
+def test_a_change_of_weight_is_told_as_one(record: HistoryRecord) -> None:
+    query = SimulatedQuery.straight("lonely", "s", [Profile(0.01)])
+    world = World({"s": np.linspace(0.0, 5.0, 60)}, [query], FirstComeFirstServed(), history=History(every=0.05))
+    world.run(2.0)
+    world.engine.set_promises("lonely", Promises(weight=0.5))
+    world.run(3.0)
+    world.engine.set_promises("lonely", Promises(weight=0.5, curve=Curve.deadline(1.0)))
+    world.run()
+    marks = [text for _, text in world.course("night")["marks"]]
+    assert marks == ["lonely has weight 0.5 now", "lonely has new promises"]
 
 
 def test_names_cannot_break_out_of_it(record: HistoryRecord) -> None:

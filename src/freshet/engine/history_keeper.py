@@ -29,6 +29,7 @@ class HistoryKeeper:
     def __init__(self, history: History, engine: Engine, stopwatch: Callable[[], float] = time.perf_counter) -> None:
         self.history, self._engine, self._stopwatch = history, engine, stopwatch
         self._seen: dict[str, ResponseCounts] = {}
+        self._weights: dict[str, float] = {}
         self._decision: str | None = None
         self._asked = False
 
@@ -37,6 +38,8 @@ class HistoryKeeper:
         if isinstance(event, Began):
             # What was told before is about installing.
             self.history.clear()
+        elif isinstance(event, Promised):
+            self.history.mark(event.now, self._promised(event))
         elif (text := _in_words(event)) is not None:
             self.history.mark(event.now, text)
         elif isinstance(event, Decided) and event.decision.actions and not self._asked:
@@ -50,6 +53,7 @@ class HistoryKeeper:
         for state in engine.board.queries:
             meter = engine.meters.queries.get(state.name)
             if state.reason != DROPPED and meter is not None:
+                self._weights[state.name] = meter.promises.weight
                 engine.meters.wait(state.name, waiting_for(state, engine.board, engine.log))
                 queries[state.name] = self._sample(state.name, meter, now)
         sample = RunSample(
@@ -57,6 +61,13 @@ class HistoryKeeper:
         )
         self._decision, self._asked = None, False
         self.history.take(sample, _SHARE * (self._stopwatch() - began))
+
+    def _promised(self, event: Promised) -> str:
+        """What a person should see of new promises: the weight, if that is what changed."""
+        weight = event.promises.weight
+        before = self._weights.get(event.query)
+        self._weights[event.query] = weight
+        return f"{event.query} has new promises" if weight == before else f"{event.query} has weight {weight:g} now"
 
     def _sample(self, name: str, meter: QueryMeter, now: float) -> QuerySample:
         counts, qos = meter.response.seen(), meter.qos
@@ -96,8 +107,6 @@ def _in_words(event: Event) -> str | None:
             return f"{event.query} was added"
         case Dropped():
             return f"{event.query} was dropped"
-        case Promised():
-            return f"{event.query} has new promises, weight {event.promises.weight:g}"
         case Quarantined():
             return f"{event.query} is quarantined: {event.reason.splitlines()[0]}"
         case Thinned():

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
+from statistics import median
+from typing import Final
 
+_FAR: Final = 5.0
+"""Times that lie this many times as far apart as most have nothing between them that a line could show."""
 Heights = Sequence[float | None]
 
 
@@ -14,7 +19,7 @@ class ChartLine:
     """A line of a chart.
 
     Args:
-        values: A value for each time; the line has a gap where there is none.
+        values: A value for each time; the line has a gap where there is none, and where times are far apart.
         style: Class of the style sheet.
         area: Whether what is below the line is filled.
     """
@@ -74,6 +79,9 @@ class _Scale:
         self._length = (times[-1] - times[0] if times else 0.0) or 1.0
         self._first = times[0] if times else 0.0
         self._places = [self._place(time) for time in times]
+        steps = [later - earlier for earlier, later in pairwise(times)]
+        far = _FAR * median(steps) if steps else 0.0
+        self._gaps = [False, *(step > far for step in steps)]
 
     def _place(self, time: float) -> float:
         return round(self._size.width * (time - self._first) / self._length, 1)
@@ -106,12 +114,12 @@ class _Scale:
 
     def _pieces(self, values: Heights) -> Iterator[list[tuple[float, float]]]:
         piece: list[tuple[float, float]] = []
-        for place, value in zip(self._places, values, strict=True):
-            if value is not None:
-                piece.append((place, self._height(value)))
-            elif piece:
+        for place, value, gap in zip(self._places, values, self._gaps[: len(self._places)], strict=True):
+            if piece and (gap or value is None):
                 yield piece
                 piece = []
+            if value is not None:
+                piece.append((place, self._height(value)))
         if piece:
             yield piece
 

@@ -57,6 +57,7 @@ def run_page(record: HistoryRecord) -> str:
         _header(record),
         '<div class="columns"><main>',
         *_tiles(record, every),
+        *_promises(record),
         '<h2>All queries</h2><div class="all">',
         *_overview(record, every),
         "</div>",
@@ -105,6 +106,12 @@ def _tiles(record: HistoryRecord, every: QueryCourse) -> Iterator[str]:
     ]
     tiles = "".join(f"<div><b>{value}</b><span class='soft'>{name}</span></div>" for name, value in figures)
     yield f'<div class="tiles">{tiles}</div>'
+
+
+def _promises(record: HistoryRecord) -> Iterator[str]:
+    """Whether promises can be kept, as the run said last."""
+    if (told := record.get("feasible")) is not None:
+        yield f"<p>{escape(told)}</p>"
 
 
 def _overview(record: HistoryRecord, every: QueryCourse) -> Iterator[str]:
@@ -182,7 +189,7 @@ def _plot(
     label = f"{measure.title}{f' of {name}' if name else ''}"
     drawn = chart(record["times"], traces, size, top=top, levels=levels, marks=marks, label=label)
     shown = {"%": "100 %", "s": _seconds(top)}.get(measure.unit, f"{top:,.4g}")
-    head = f"<span>{measure.title if large else ''} <small>up to {shown}</small></span><span class='now'></span>"
+    head = f"<span>{measure.title if large else ''} <small>0 to {shown}</small></span><span class='now'></span>"
     end = duration_text(record["times"][-1]) if record["times"] else ""
     axis = f"<div class='axis'><span>0</span><span>{end}</span></div>" if large else ""
     of = escape("\t".join((group, name, measure.column, measure.unit)))

@@ -31,6 +31,8 @@ class Policy(ABC):
     name: ClassVar[str]
     preempts: ClassVar[bool] = False
     """Whether it is asked while a unit runs: see :meth:`running`."""
+    keeps_curves: ClassVar[bool] = False
+    """Whether it goes by the latency curves of queries."""
     rule: str = ""
     """What it prefers, in words."""
 

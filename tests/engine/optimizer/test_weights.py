@@ -133,6 +133,7 @@ def test_the_reason_says_that_age_decided() -> None:
         ({"08:00-18:00": 2.0, "else": 0.1}, "outside"),
         ({"08:00-18:00": 1.0}, "also needs else"),
         ({"08:00-08:00": 1.0, "else": 0.1}, "begins when it ends"),
+        ({"00:00-24:00": 1.0, "else": 0.1}, "is all day: write weight = 1.0"),
         ({"08:00-25:00": 1.0, "else": 0.1}, "25:00 is no time of day"),
         ({"08:61-09:00": 1.0, "else": 0.1}, "08:61 is no time of day"),
         ({"08:00-18:00": 1.0, "17:00-19:00": 0.5, "else": 0.1}, "overlap"),

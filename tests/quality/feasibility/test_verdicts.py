@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.model import Curve, Promises
+from freshet.model.promises.balance import BalanceBound
 from freshet.quality.feasibility import Latencies, QueryDemand, Situation, apart, knee, together, verdicts
 from freshet.quality.feasibility.curves import GOOD, qos_of
 
@@ -40,6 +41,43 @@ def test_loosening_as_advised_makes_it_feasible() -> None:
     milliseconds = float(tight.advice.split("for ")[1].split(" ms")[0])
     mended = Situation((load("tight", 20.0, 0.01, milliseconds / 1e3), situation.queries[1]), overhead=0.005)
     assert verdicts(mended)[0].feasible != "no"
+
+
+def test_the_advice_stands_what_was_measured_too() -> None:
+    """A promise that rates and costs already break is not mended by a time that was exceeded tenfold."""
+    slow = QueryDemand("q", 5.0, 0.1, Promises(curve=Curve.deadline(0.02)), measured=1.4)
+    quick = QueryDemand("q", 5.0, 0.1, Promises(curve=Curve.deadline(0.02)), measured=0.001)
+    assert verdicts(Situation((slow,), overhead=0.005))[0].advice == "let its worth last for 1.4 s"
+    [verdict] = verdicts(Situation((quick,), overhead=0.005))
+    assert "1 ms" not in verdict.advice
+    assert verdict.advice.startswith("let its worth last for")
+
+
+@pytest.mark.parametrize(("rate", "overhead"), [(1000.0, 0.0), (15.0, 0.1)])
+def test_over_capacity_no_time_is_advised(rate: float, overhead: float) -> None:
+    tight, loose = load("tight", rate, 0.1, 0.5), load("loose", rate, 0.1, 60.0)
+    for verdict in verdicts(Situation((tight, loose), overhead)):
+        assert (verdict.feasible, verdict.expected) == ("no", "QoS 0 %, more comes in than can be done")
+        assert "let its worth last" not in verdict.advice
+        assert "workers" in verdict.advice
+
+
+def test_a_load_is_never_said_to_be_nothing() -> None:
+    [verdict] = verdicts(Situation((load("q", 0.01, 0.1, 0.05),), overhead=0.0))
+    assert "take only < 1 % of the workers' time" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "feasible"),
+    [(1.0, 10.0, "yes"), (0.0164, 10.0, "barely"), (0.01, 10.0, "no"), (9.0, 200.0, "no")],
+)
+def test_a_bound_on_all_outputs_is_judged(seconds: float, rate: float, feasible: str) -> None:
+    query = QueryDemand("q", rate, 0.01, Promises(), out=rate)
+    [verdict] = verdicts(Situation((query,), 0.005, bound=BalanceBound("response", seconds)))
+    assert (verdict.query, verdict.feasible) == ("all queries", feasible)
+    assert ("capacity" in verdict.reason) == (rate == 200.0)
+    [unknown] = verdicts(Situation((query,), 0.005, bound=BalanceBound("freshness", 0.9)))
+    assert unknown.feasible == "unknown"
 
 
 def test_it_names_the_query_whose_move_helps() -> None:

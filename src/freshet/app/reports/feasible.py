@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, cast
 
-from freshet.model import Promises
+from freshet.model import Promises, UserError
+from freshet.model.promises.balance import BalanceBound
+from freshet.policies import create
 from freshet.quality.feasibility import QueryDemand, Situation, Verdict, verdicts
 from freshet.quality.snapshots import FeasibleSnapshot, QuerySnapshot
 
@@ -19,7 +21,11 @@ _ENDED: Final = ("stopped", "failed")
 
 
 def situation_of(
-    report: Mapping[str, Any], promises: Mapping[str, Promises], load: float = 1.0, reserve: float = 0.0
+    report: Mapping[str, Any],
+    promises: Mapping[str, Promises],
+    load: float = 1.0,
+    reserve: float = 0.0,
+    bound: BalanceBound | None = None,
 ) -> Situation | None:
     """What a report says of rates and costs; None if it says too little.
 
@@ -30,6 +36,7 @@ def situation_of(
         promises: Of the queries that are to be judged.
         load: Factor of all rates.
         reserve: Share of the time that continuous queries keep.
+        bound: What all outputs together should keep.
     """
     queries: Mapping[str, QuerySnapshot] = report["queries"]
     recent = report.get("status", "running") not in _ENDED
@@ -38,7 +45,7 @@ def situation_of(
     overhead = report["overhead"]["per_call_s"]
     if overhead is None or not any(each.rate or each.instance for each in loads):
         return None
-    return Situation(loads, overhead, report["workers"]["workers"], reserve).scaled(load)
+    return Situation(loads, overhead, report["workers"]["workers"], reserve, bound).scaled(load)
 
 
 def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[str, int], recent: bool) -> QueryDemand:
@@ -65,25 +72,54 @@ def judged(situation: Situation | None) -> list[FeasibleSnapshot]:
     return [cast(FeasibleSnapshot, asdict(each)) for each in found]
 
 
+def blind_to_curves(report: Mapping[str, Any], promises: Mapping[str, Promises]) -> str:
+    """That the policy of a run does not look at the curves that there are; empty if it does, or nobody knows.
+
+    >>> from freshet.model import Curve
+    >>> curved = {"q": Promises(curve=Curve.deadline(1.0))}
+    >>> blind_to_curves({"policy": "fas-mcq"}, curved)[:45]
+    'the policy fas-mcq does not look at curves: t'
+    >>> blind_to_curves({"policy": "slope-slack-push(1)"}, curved), blind_to_curves({"policy": "fas-mcq"}, {})
+    ('', '')
+    """
+    policy = report.get("policy")
+    if not isinstance(policy, str) or not any(each.curve is not None for each in promises.values()):
+        return ""
+    try:
+        blind = not create(policy).keeps_curves
+    except UserError:
+        return ""
+    told = f"the policy {policy} does not look at curves: the verdicts on them say what one can do that does, such as "
+    return f"{told}slope-slack-push(1)" if blind else ""
+
+
 class Judgement:
     """Judges a run now and then, and keeps what it found: judging takes some milliseconds.
 
     Args:
         reserve: Share of the time that continuous queries keep.
+        bound: What all outputs together should keep.
     """
 
-    def __init__(self, reserve: float = 0.0) -> None:
-        self._reserve = reserve
+    def __init__(self, reserve: float = 0.0, bound: BalanceBound | None = None) -> None:
+        self._reserve, self._bound = reserve, bound
         self._found: list[FeasibleSnapshot] = []
         self._due = 0.0
 
     def of(self, report: Mapping[str, Any], promises: Mapping[str, Promises]) -> list[FeasibleSnapshot]:
         """The verdicts, at most some seconds old."""
         if report["time"] >= self._due:
-            situation = situation_of(report, promises, reserve=self._reserve)
+            situation = situation_of(report, promises, reserve=self._reserve, bound=self._bound)
             # Without figures it looks again at the next report.
             self._found, self._due = judged(situation), report["time"] + (EVERY if situation is not None else 0.0)
         return self._found
+
+    @property
+    def told(self) -> str | None:
+        """What it found last, in a line; None: it has not found anything to judge yet."""
+        if not self._found:
+            return None
+        return line_of_verdicts(self._found) or "feasible: by rates and costs, every promise that can be judged"
 
 
 def line_of_verdicts(found: list[FeasibleSnapshot] | list[Verdict]) -> str:

@@ -33,7 +33,10 @@ class CourseWriter:
         """What has been kept so far."""
         parts, workers = self._parts, self._parts.engine.executor.slots
         make = parts.loop.ask(lambda: parts.history.record(self._app, parts.policy, workers, real=True))
-        return make()
+        record = make()
+        if (told := parts.judgement.told) is not None:
+            record["feasible"] = told
+        return record
 
     def write(self) -> None:
         """Writes it, unless the last time was too expensive to be repeated already."""

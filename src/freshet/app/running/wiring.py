@@ -159,7 +159,7 @@ def _open(
     engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   master_of(session), decisions, history, weights, executor.residents)  # fmt: skip
-    parts.judgement, parts.admit = Judgement(app.settings.reserve), memory.admit
+    parts.judgement, parts.admit = Judgement(app.settings.reserve, app.settings.balance), memory.admit
     if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
         parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
         engine.observers.append(parts.balance)

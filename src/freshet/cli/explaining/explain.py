@@ -75,12 +75,14 @@ def explain(
         raise UserError("--load is for --feasible: use both")
     if feasible:
         from freshet.cli.explaining.feasible import feasible_text
+        from freshet.quality.feasibility import ALL
 
         if not 0.0 < load < float("inf"):
             raise UserError(f"--load is a factor above 0, such as 1.5, not {load:g}")
         promises = {name: each.promises for name, each in checked.queries.items()}
-        names = [query] if query else list(promises)
-        print(feasible_text(made.report, promises, names, load, json, made.settings.reserve))
+        names = [query] if query else [*promises, ALL]
+        told = feasible_text(made.report, promises, names, load, json, made.settings.reserve, made.settings.balance)
+        print(told)
         return
     if misses:
         from freshet.cli.explaining.misses import misses_text

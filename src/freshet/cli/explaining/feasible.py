@@ -8,10 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from freshet.app.reports.feasible import situation_of
+from freshet.app.reports.feasible import blind_to_curves, situation_of
 from freshet.model import Promises, UserError, duration_text
-from freshet.quality.feasibility import MOST, Situation, Verdict, knee, verdicts
+from freshet.model.promises.balance import BalanceBound
+from freshet.quality.feasibility import ALL, MOST, Situation, Verdict, knee, verdicts
+from freshet.quality.feasibility.outlook import percent
 
+_LEAST: Final = 0.005
+"""A room below it is none: what takes too long does not depend on rates."""
 _TITLES: Final = ("query", "promise", "feasible", "expected", "room")
 
 
@@ -22,17 +26,21 @@ def feasible_text(
     load: float,
     as_json: bool,
     reserve: float = 0.0,
+    bound: BalanceBound | None = None,
 ) -> str:
     """The verdicts on queries, as a table or as JSON, from the figures of a report."""
-    situation = situation_of(figures_of(path, "--feasible"), promises, load, reserve)
+    figures = figures_of(path, "--feasible")
+    situation = situation_of(figures, promises, load, reserve, bound)
     if situation is None:
         raise UserError(f"{path}: it has no figures yet: run the application until tuples have come")
     found = [each for each in verdicts(situation) if each.query in queries]
+    blind = blind_to_curves(figures, {name: each for name, each in promises.items() if name in queries})
     if as_json:
-        return json.dumps({"load": situation.load, "room": knee(situation), "verdicts": list(map(asdict, found))})
+        told = {"load": situation.load, "room": _whole(situation, found)[0], "note": blind or None}
+        return json.dumps(told | {"verdicts": list(map(asdict, found))})
     if not found:
         return "no query has a promise that can be told in advance: a latency curve, a PERIOD, or something to expect"
-    return "\n".join([_summary(situation, found), "", *_table(found), *_advice(found)])
+    return "\n".join([_summary(situation, found), "", *_table(found), *_advice(found), *([blind] if blind else [])])
 
 
 def figures_of(path: Path | None, option: str) -> Mapping[str, Any]:
@@ -57,20 +65,27 @@ def figures_of(path: Path | None, option: str) -> Mapping[str, Any]:
 
 
 def _summary(situation: Situation, found: Sequence[Verdict]) -> str:
-    room = min((each.room for each in found if each.room is not None), default=None)
-    aim = "to keep all promises"
-    if any(each.promises.curve is not None for each in situation.queries):
-        room, aim = knee(situation), "for an average QoS of 95 %"
+    room, aim = _whole(situation, found)
     rate = sum(each.rate for each in situation.queries)
     told = (
-        f"{_rate(rate)} tuples/s for {len(situation.queries)} queries take {100.0 * situation.load:.0f} % of the "
+        f"{_rate(rate)} tuples/s for {len(situation.queries)} queries take {percent(situation.load)} of the "
         f"workers' time, and {duration_text(situation.overhead)} for each step"
     )
     if room is None:
         return told
-    if room <= 0.0:
+    if room < _LEAST:
         return f"{told}; no rates are low enough {aim}: what takes too long does not depend on them"
     return f"{told}; {_grows(room)} {aim}"
+
+
+def _whole(situation: Situation, found: Sequence[Verdict]) -> tuple[float | None, str]:
+    """How far all rates may grow, and to what end."""
+    rooms = [each.room for each in found if each.room is not None]
+    if not any(each.promises.curve is not None for each in situation.queries):
+        return min(rooms, default=None), "to keep all promises"
+    bounds = [each for each in found if each.query == ALL and each.room is not None]
+    room = min([knee(situation), *(each.room for each in bounds if each.room is not None)])
+    return room, " and ".join(["for an average QoS of 95 %", *(f"a {each.promise}" for each in bounds)])
 
 
 def _rate(rate: float) -> str:
@@ -101,7 +116,7 @@ def _table(found: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _room(verdict: Verdict) -> str:
-    if verdict.room is None:
+    if verdict.room is None or (verdict.feasible == "no" and verdict.room < _LEAST):
         return "-"
     return f"{MOST:.0f} x and more" if verdict.room >= MOST else f"{verdict.room:.2f} x"
 

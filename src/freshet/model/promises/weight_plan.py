@@ -112,6 +112,8 @@ def _part(key: str, weight: Any) -> DayPart:
         raise UserError(f'weight {key!r} is no time of day: write "08:00-18:00", or else')
     begin, end = (_second(*found.group(place, place + 1)) for place in (1, 3))
     if begin % DAY == end % DAY:
+        if end - begin == DAY:
+            raise UserError(f"weight {key!r} is all day: write weight = {_weight(weight)!r}")
         raise UserError(f"weight {key!r} begins when it ends")
     return DayPart(begin % DAY, end, _weight(weight))
 

@@ -35,6 +35,7 @@ class SchedulePolicy(Policy):
         trains: How many of the waiting tuples to take.
     """
 
+    keeps_curves = True
     push: ClassVar[bool] = False
     fuse: ClassVar[bool] = False
     auto: ClassVar[tuple[str, ...]] = ()

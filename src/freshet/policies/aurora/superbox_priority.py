@@ -41,6 +41,7 @@ class SuperboxSlopeSlack(TwoLevel):
     """
 
     name: ClassVar[str] = "superbox-slope-slack"
+    keeps_curves = True
 
     def __init__(self, size: int = 1, *, high_cost: float = math.inf) -> None:
         super().__init__("intersections", "min-cost", size, high_cost=high_cost)

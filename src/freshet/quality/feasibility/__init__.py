@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from freshet.quality.feasibility.balance import ALL, balance
 from freshet.quality.feasibility.curves import curves, knee, qos_of
 from freshet.quality.feasibility.deadlines import deadlines
 from freshet.quality.feasibility.expectations import expectations
@@ -16,7 +17,7 @@ from freshet.quality.feasibility.outlook import MOST
 from freshet.quality.feasibility.situation import QueryDemand, Situation
 from freshet.quality.feasibility.verdict import Feasible, PromiseJudge, Verdict
 
-JUDGES: Final[list[PromiseJudge]] = [curves, deadlines, expectations]
+JUDGES: Final[list[PromiseJudge]] = [curves, deadlines, expectations, balance]
 """The judges, one for each kind of promise."""
 
 
@@ -34,6 +35,7 @@ def verdicts(situation: Situation) -> list[Verdict]:
 
 
 __all__ = [
+    "ALL",
     "JUDGES",
     "MOST",
     "Feasible",
@@ -43,6 +45,7 @@ __all__ = [
     "Situation",
     "Verdict",
     "apart",
+    "balance",
     "curves",
     "deadlines",
     "expectations",

@@ -8,7 +8,7 @@ from typing import Final
 
 from freshet.model import MEASURES, Expectation
 from freshet.quality.feasibility.latencies import Latencies
-from freshet.quality.feasibility.outlook import BARELY, advice, expected, figure_of, overloaded, rooms
+from freshet.quality.feasibility.outlook import BARELY, advice, expected, figure_of, overloaded, percent, rooms
 from freshet.quality.feasibility.situation import QueryDemand, Situation
 from freshet.quality.feasibility.verdict import Feasible, Verdict
 
@@ -33,7 +33,7 @@ def expectations(situation: Situation) -> Iterator[Verdict]:
     wanted = [each for each in situation.queries if each.strictest]
     if not wanted:
         return
-    found, room = expected(situation), rooms(situation, _margins, calm=1.0)
+    found, room = expected(situation), rooms(situation, _margins)
     for query in wanted:
         for wish in query.promises.expect:
             if not query.rate:
@@ -70,7 +70,8 @@ def _by_latency(
     feasible: Feasible = "no" if observed > query.strictest[wish.measure] else "barely" if room < BARELY else "yes"
     if feasible != "no":
         return Verdict(name, promise, feasible, shown, room)
-    loosened = f"expect {text(observed)}" if math.isfinite(observed) else ""
+    over = situation.load >= 1.0 or latencies.endless
+    loosened = "" if over else f"expect {text(observed)}"
     helps = advice(situation, query, loosened, lambda other: _margins(other)[_key(name, wish.measure)] >= 0.0)
     return Verdict(name, promise, feasible, shown, min(room, 1.0), overloaded(situation, latencies), helps)
 
@@ -84,7 +85,7 @@ def _by_rate(situation: Situation, query: QueryDemand, wish: Expectation) -> Ver
     if query.out < figure:
         reason = f"of {text(query.rate)} that come in, no more than {text(query.out)} come out"
     else:
-        reason = f"capacity: the queries take {100.0 * situation.load:.0f} % of the workers' time"
+        reason = f"capacity: the queries take {percent(situation.load)} of the workers' time"
     helps = advice(
         situation, query, f"expect {text(observed)}", lambda other: query.out / max(1.0, other.load) >= figure
     )

@@ -25,6 +25,8 @@ _JOINING: Final = 0.8
 exponential. This and the constant before are set on simulated networks; tests check other networks."""
 _LONG: Final = 1e6
 """Seconds of a wait that is as good as endless."""
+_ENDLESS: Final = 0.05 * _LONG
+"""The same of a mean wait: it has been cut off at the figure before."""
 _GRID: Final[Floats] = np.linspace(0.00125, 0.99875, 400)
 """Probabilities at which a utility is averaged."""
 
@@ -50,20 +52,27 @@ class Latencies:
     wait: float
     even: float = 0.0
 
+    @property
+    def endless(self) -> bool:
+        """Whether more comes in than can be done, so that waits grow and grow."""
+        return self.busy > 0.0 and self.wait >= _ENDLESS
+
     def quantile(self, share: float) -> float:
         """The latency that this share of the answers does not exceed."""
-        if math.isinf(self.wait):
+        if self.endless:
             return math.inf
         return float(self._at(np.array(share)))
 
     @property
     def mean(self) -> float:
         """The mean latency."""
+        if self.endless:
+            return math.inf
         return self.step + self.busy * self.wait if self.busy else self.step
 
     def utility(self, curve: Curve) -> float:
         """What its answers are worth on average."""
-        if math.isinf(self.wait):
+        if self.endless:
             return curve.utility(math.inf)
         return float(curve.utilities(self._at(_GRID)).mean())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from freshet.model import Promises
+from freshet.model.promises.balance import BalanceBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Situation:
         overhead: Seconds that a step takes besides its tuples.
         workers: Number of steps that run at once.
         reserve: Share of the time that continuous queries keep, whatever periodic ones need.
+        bound: What all outputs together should keep, if that is said.
 
     >>> one = QueryDemand("q", rate=100.0, work=0.004, promises=Promises())
     >>> Situation((one,), overhead=0.01).load, round(Situation((one,), 0.01).scaled(2.0).load, 3)
@@ -74,6 +76,7 @@ class Situation:
     overhead: float
     workers: int = 1
     reserve: float = 0.0
+    bound: BalanceBound | None = None
 
     @property
     def for_instances(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from freshet.model import Promises
 from freshet.quality.history.sample import MachineSample, QuerySample, RunSample
@@ -44,7 +44,8 @@ class MachineCourse(TypedDict):
 class HistoryRecord(TypedDict):
     """The course of a run.
 
-    Times are seconds since ``start``. If ``real``, that is a time since the epoch, else a simulated one.
+    Times are seconds since ``start``. If ``real``, that is a time since the epoch, else a simulated one. ``feasible``
+    says whether promises can be kept, if the run judged that.
     """
 
     format: int
@@ -57,6 +58,7 @@ class HistoryRecord(TypedDict):
     machine: MachineCourse
     decisions: list[str | None]
     marks: list[tuple[float, str]]
+    feasible: NotRequired[str]
 
 
 def record_of(
