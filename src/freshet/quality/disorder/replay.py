@@ -52,7 +52,7 @@ class ReplayedRows(NamedTuple):
     past: NDArray[np.bool_]
 
 
-class Entry(NamedTuple):
+class LevelEntry(NamedTuple):
     """What the log is to enter: from an offset on a stream has a level, or these of its rows before are let go."""
 
     stream: str
@@ -93,13 +93,13 @@ class BudgetReplay:
     >>> keys = np.arange(50)
     >>> replay.take([ReplayedRows("a", 0, keys, 0 * keys, keys, keys < 0)])
     >>> replay.level, replay.entries[:2]
-    (11, [Entry(stream='a', at=41, level=5, past=()), Entry(stream='a', at=47, level=11, past=())])
+    (11, [LevelEntry(stream='a', at=41, level=5, past=()), LevelEntry(stream='a', at=47, level=11, past=())])
     """
 
     budget: JoinBudget
     streams: Mapping[str, ReplayedStream]
     level: int = NO_MARK
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LevelEntry] = field(default_factory=list)
 
     def take(self, stretch: Sequence[ReplayedRows]) -> None:
         """Takes the next rows, in the order in which they came."""
@@ -131,18 +131,18 @@ class BudgetReplay:
         climb = Climb(known.heights, rows.keys, rows.sizes)
         coming = Coming(ports, climb, rows.marks, known.heights.rows)
         raised = raises(self._inputs(), coming, budget.size, self.level, Buffering.of(budget))
-        self.entries += [Entry(rows.stream, rows.first + each.row + 1, each.level) for each in raised]
+        self.entries += [LevelEntry(rows.stream, rows.first + each.row + 1, each.level) for each in raised]
         self._let_go(rows, raised)
         self._came(rows, climb.heights)
         if raised:
             self.level = raised[-1].level
             others = [name for name in budget.concerned if name != rows.stream]
-            self.entries += [Entry(name, self.streams[name].at, self.level) for name in others]
+            self.entries += [LevelEntry(name, self.streams[name].at, self.level) for name in others]
 
     def _let_go(self, rows: ReplayedRows, raised: Sequence[Raise]) -> None:
         if left_out := gone(rows.keys, rows.past, self.level, raised):
             end = rows.first + len(rows.keys)
-            self.entries.append(Entry(rows.stream, end, None, tuple(rows.first + each for each in left_out)))
+            self.entries.append(LevelEntry(rows.stream, end, None, tuple(rows.first + each for each in left_out)))
 
     def _came(self, rows: ReplayedRows, heights: KeyHeights) -> None:
         known = self.streams[rows.stream]
