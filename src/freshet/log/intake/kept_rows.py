@@ -16,7 +16,7 @@ from freshet.log.segments.storage import Storage
 from freshet.log.store.state import StreamState
 from freshet.model import Segment
 from freshet.quality.disorder.budget import NO_MARK
-from freshet.quality.disorder.replay import KeptRows
+from freshet.quality.disorder.replay import ReplayedRows
 
 _STRETCH: Final = 65_536
 """Maximum number of rows that are read at once, a segment aside."""
@@ -48,7 +48,7 @@ class KeptStream(NamedTuple):
         return cls(stream.ordered, segments, first, stream.key_marks.entries(), stream.past_rows.between(first, end))
 
 
-def stretches(storage: Storage, streams: Mapping[str, KeptStream]) -> Iterator[list[KeptRows]]:
+def stretches(storage: Storage, streams: Mapping[str, KeptStream]) -> Iterator[list[ReplayedRows]]:
     """The rows of streams, some thousands at a time, in the order of the append sequence."""
     for part in _parts(merge(*(each.segments for each in streams.values()), key=lambda segment: segment.sequence)):
         runs = (list(run) for _, run in groupby(part, key=lambda segment: segment.stream))
@@ -66,7 +66,7 @@ def _parts(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
     yield part
 
 
-def _read(storage: Storage, stream: KeptStream, run: Sequence[Segment]) -> KeptRows | None:
+def _read(storage: Storage, stream: KeptStream, run: Sequence[Segment]) -> ReplayedRows | None:
     """The rows of segments of one stream that follow each other. The reader of a damaged one is told when it reads it;
     here it has no rows."""
     keys, sizes, offsets = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -86,4 +86,4 @@ def _read(storage: Storage, stream: KeptStream, run: Sequence[Segment]) -> KeptR
     # A mark holds from its offset on: the row before that is the last one that it does not know.
     known = np.concatenate([[NO_MARK], marks])[np.searchsorted(at, places + 1, side="right")]
     is_past = np.isin(places, np.array(stream.past, np.int64))
-    return KeptRows(run[0].stream, int(places[0]), np.concatenate(keys), np.concatenate(sizes), known, is_past)
+    return ReplayedRows(run[0].stream, int(places[0]), np.concatenate(keys), np.concatenate(sizes), known, is_past)

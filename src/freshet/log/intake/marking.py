@@ -30,7 +30,7 @@ from freshet.quality.disorder.budget import (
     raises,
 )
 from freshet.quality.disorder.heights import Climb
-from freshet.quality.disorder.replay import Replay, ReplayedStream
+from freshet.quality.disorder.replay import BudgetReplay, ReplayedStream
 
 _COARSE: Final = 256
 """A mark is entered after every so many rows of a stream, however large batches are; more often if a join with a bound
@@ -91,19 +91,19 @@ class Marking(Commits):
 
         self._store.write(work, alone=True)
 
-    def _kept(self, budget: JoinBudget, starts: Mapping[str, int]) -> tuple[Replay, dict[str, KeptStream]]:
+    def _kept(self, budget: JoinBudget, starts: Mapping[str, int]) -> tuple[BudgetReplay, dict[str, KeptStream]]:
         """What a join has still to read of its streams and nobody has reckoned; nothing if it is reckoned."""
         known, kept = dict[str, ReplayedStream](), dict[str, KeptStream]()
         for stream in map(self._state.stream, budget.concerned):
             has, order = stream.let_go.get(budget.join, LetGo()), stream.known_order()
             if has.reckoned:
-                return Replay(budget, {}), {}
+                return BudgetReplay(budget, {}), {}
             at = max(has.end, stream.index.oldest, starts.get(stream.name, stream.index.end))
             heights, mark = order.heights.before(order.heights.rows - stream.index.end + at), stream.key_marks.at(at)
             trail = _trail(stream, order) if budget.rests else NO_TRAIL
             known[stream.name] = ReplayedStream(at, heights, NO_MARK if mark is None else mark, trail)
             kept[stream.name] = KeptStream.of(stream, at)
-        return Replay(budget, known, self._level(budget)), kept
+        return BudgetReplay(budget, known, self._level(budget)), kept
 
     def take_memory(self, join: str) -> None:
         """A join has no bound any more, or is gone."""

@@ -32,7 +32,7 @@ from freshet.quality.disorder.heights import Climb, KeyHeights
 Whole = NDArray[np.int64]
 
 
-class KeptRows(NamedTuple):
+class ReplayedRows(NamedTuple):
     """Rows of one stream that came one after the other.
 
     Args:
@@ -52,7 +52,7 @@ class KeptRows(NamedTuple):
     past: NDArray[np.bool_]
 
 
-class Entry(NamedTuple):
+class LevelEntry(NamedTuple):
     """What the log is to enter: from an offset on a stream has a level, or these of its rows before are let go."""
 
     stream: str
@@ -79,7 +79,7 @@ class ReplayedStream:
 
 
 @dataclass
-class Replay:
+class BudgetReplay:
     """Takes the kept rows of the streams of a join, and notes what the log is to enter because of its bound.
 
     Args:
@@ -89,19 +89,19 @@ class Replay:
 
     >>> from freshet.model.join_budget import RowCost
     >>> budget = JoinBudget("q.join", ("a", "b"), (RowCost(10), RowCost(10)), 400)
-    >>> replay = Replay(budget, {"a": ReplayedStream(0), "b": ReplayedStream(0)})
+    >>> replay = BudgetReplay(budget, {"a": ReplayedStream(0), "b": ReplayedStream(0)})
     >>> keys = np.arange(50)
-    >>> replay.take([KeptRows("a", 0, keys, 0 * keys, keys, keys < 0)])
+    >>> replay.take([ReplayedRows("a", 0, keys, 0 * keys, keys, keys < 0)])
     >>> replay.level, replay.entries[:2]
-    (11, [Entry(stream='a', at=41, level=5, past=()), Entry(stream='a', at=47, level=11, past=())])
+    (11, [LevelEntry(stream='a', at=41, level=5, past=()), LevelEntry(stream='a', at=47, level=11, past=())])
     """
 
     budget: JoinBudget
     streams: Mapping[str, ReplayedStream]
     level: int = NO_MARK
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LevelEntry] = field(default_factory=list)
 
-    def take(self, stretch: Sequence[KeptRows]) -> None:
+    def take(self, stretch: Sequence[ReplayedRows]) -> None:
         """Takes the next rows, in the order in which they came."""
         if stretch and self._may_fill(stretch):
             if len(stretch) == 1:
@@ -116,7 +116,7 @@ class Replay:
             known = self.streams[rows.stream]
             self._came(rows, known.heights.after(rows.keys, rows.sizes))
 
-    def _may_fill(self, stretch: Sequence[KeptRows]) -> bool:
+    def _may_fill(self, stretch: Sequence[ReplayedRows]) -> bool:
         """Whether more than the bound could be remembered on the way, if nothing rested."""
         more = 0
         for name, cost in zip(self.budget.streams, self.budget.costs, strict=True):
@@ -125,26 +125,26 @@ class Replay:
         how = Buffering(sorted=self.budget.sorted, left=self.budget.left)
         return more + held_bytes(self._inputs(), self.level, how) > self.budget.size
 
-    def _one_by_one(self, rows: KeptRows) -> None:
+    def _one_by_one(self, rows: ReplayedRows) -> None:
         budget, known = self.budget, self.streams[rows.stream]
         ports = frozenset(port for port, name in enumerate(budget.streams) if name == rows.stream)
         climb = Climb(known.heights, rows.keys, rows.sizes)
         coming = Coming(ports, climb, rows.marks, known.heights.rows)
         raised = raises(self._inputs(), coming, budget.size, self.level, Buffering.of(budget))
-        self.entries += [Entry(rows.stream, rows.first + each.row + 1, each.level) for each in raised]
+        self.entries += [LevelEntry(rows.stream, rows.first + each.row + 1, each.level) for each in raised]
         self._let_go(rows, raised)
         self._came(rows, climb.heights)
         if raised:
             self.level = raised[-1].level
             others = [name for name in budget.concerned if name != rows.stream]
-            self.entries += [Entry(name, self.streams[name].at, self.level) for name in others]
+            self.entries += [LevelEntry(name, self.streams[name].at, self.level) for name in others]
 
-    def _let_go(self, rows: KeptRows, raised: Sequence[Raise]) -> None:
+    def _let_go(self, rows: ReplayedRows, raised: Sequence[Raise]) -> None:
         if left_out := gone(rows.keys, rows.past, self.level, raised):
             end = rows.first + len(rows.keys)
-            self.entries.append(Entry(rows.stream, end, None, tuple(rows.first + each for each in left_out)))
+            self.entries.append(LevelEntry(rows.stream, end, None, tuple(rows.first + each for each in left_out)))
 
-    def _came(self, rows: KeptRows, heights: KeyHeights) -> None:
+    def _came(self, rows: ReplayedRows, heights: KeyHeights) -> None:
         known = self.streams[rows.stream]
         known.at, known.heights = rows.first + len(rows.keys), heights
         known.mark = int(rows.marks[-1])
