@@ -147,17 +147,6 @@ def test_a_run_that_is_closed_is_told(app: App, use: Callable[[LocalRun], object
         use(run)
 
 
-def test_arrivals_never_go_back(app: App) -> None:
-    with LocalRun(app) as run:
-        run.push("s", [{"v": 1}], at=1_000_000_100)
-        run.push("s", [{"v": 1}], at=1_000_000_100)
-        with pytest.raises(UserError, match=r"stream s: at is 50 s before the last arrival: arrivals never go back"):
-            run.push("s", [{"v": 2}], at=1_000_000_050)
-        run.heartbeat("s", 1_000_000_200)
-        with pytest.raises(UserError, match=r"at is 50 s before the last arrival"):
-            run.push("s", [{"v": 2}], at=1_000_000_150)
-
-
 def test_runs_leave_no_folder(app: App) -> None:
     with LocalRun(app) as run:
         before = run.folder

@@ -89,7 +89,7 @@ class LocalRun:
         self._max_train_rows = max_train_rows or app.settings.max_train_rows
         self._policy = app.settings.policy if policy is None else deepcopy(policy)
         self._seed, self._faults, self._cost = seed, faults or Faults(), cost
-        self._resplits, self._closed, self._begun = resplits, False, False
+        self._resplits, self._closed = resplits, False
         self._at = round(START * 1e6)
         self._checked = check_queries(app.catalog(), app.queries)
         refuse(self._checked.problems, app.origin)
@@ -196,12 +196,12 @@ class LocalRun:
         Args:
             stream: Its name.
             rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame.
-            at: When they arrive, at the last arrival of the run or later: a datetime, seconds since the epoch, or
-                microseconds for each row. None: together with the last rows.
+            at: When they arrive: a datetime, seconds since the epoch, or microseconds for each row. None: together with
+                the last rows. A source's clock may go back; within a stream the log does not let arrivals go back.
             strict: Whether a row that does not fit is an error. Otherwise it becomes a dead letter, as in a real run.
 
         Raises:
-            UserError: There is no such stream, a row does not fit, or rows arrived later before.
+            UserError: There is no such stream, or a row does not fit.
         """
         self._check_open()
         check_stream(self.app, stream)
@@ -210,11 +210,7 @@ class LocalRun:
             arrivals, self._at = at, max(self._at, int(at.max(initial=self._at)))
         else:
             arrivals = self._at if at is None else self._micros(stream, at)
-            if self._begun and arrivals < self._at:
-                gone = (self._at - arrivals) / 1e6
-                raise UserError(f"stream {stream}: at is {gone:g} s before the last arrival: arrivals never go back")
             self._at = arrivals
-        self._begun = True
         receipt = self._intakes[stream].append(as_rows(rows), arrivals)
         if receipt.dead and strict:
             raise UserError(f"stream {stream}: {self._why_dead(stream)}")
@@ -242,7 +238,7 @@ class LocalRun:
 
     def _beat(self, stream: str, time: int) -> None:
         if self.app.streams[stream].stream.event_time is None:
-            self._at, self._begun = max(self._at, time), True
+            self._at = max(self._at, time)
         self._intakes[stream].heartbeat(time)
         self.queues.notice(stream)
 
